@@ -42,16 +42,13 @@ TEST_CASE("info tells what is in a GGUF file") {
   must("export", run, "--to gguf --type q8_0 --out", file);
   const Outcome info = call("info", file);
   CHECK(info.code == 0);
-  CHECK_HAS(
-      info.out, "general.architecture                    string  'llama'",
-      "general.file_type                       u32     7",
-      "llama.context_length                    u32     40",
-      "llama.rope.freq_base                    f32     10000",
-      "tokenizer.ggml.tokens                   array   256 of string: '\\x00', '\\x01', '\\x02', '\\x03', "
-      "...",
-      "tokenizer.ggml.add_bos_token            bool    false", "token_embd.weight         Q8_0  (256, 32)",
-      "output_norm.weight        F32   (32,)");
-  check_refused(args("info", file, "--batch 3"), {"--batch must be left out for a GGUF file, got 3"});
+  CHECK_HAS(info.out, "metadata    general.architecture (string) = 'llama'\n",
+            "metadata    general.file_type (u32) = 7\n", "metadata    llama.context_length (u32) = 40\n",
+            "metadata    llama.rope.freq_base (f32) = 10000\n",
+            "tokenizer.ggml.tokens (array) = 256 of string: '\\x00', '\\x01', '\\x02', '\\x03', ...\n",
+            "tokenizer.ggml.add_bos_token (bool) = false\n", "token_embd.weight         Q8_0   (256, 32)",
+            "output_norm.weight        F32    (32,)");
+  check_refused(args("info", file, "--batch 3"), {"--batch must be left out for a file of tensors, got 3"});
   const std::string cut = scratch.file("cut.gguf", read(file).substr(0, 5000));
   check_refused({"info", cut}, {"cut.gguf", "must lie inside the file of 5000 bytes"});
 }
@@ -64,7 +61,7 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
     CHECK_FALSE(std::filesystem::exists(out));
   };
   refused({"--out", out}, {"--to NAME or --merge, got none"});
-  refused(args("--merge --to gguf --out", out), {"--merge excludes --to"});
+  refused(args("--merge --to gguf --out", out), {"--to excludes --merge"});
   refused(args("--merge --out", out), {"--merge needs an adapter"});
   refused(args("--to gguf"), {"--out"});
   refused(args("--to onnx --out", out), {"--to must be gguf, gguf-adapter or web, got 'onnx'"});

@@ -1,6 +1,5 @@
 // gradus info: shows the content of a run folder, or the memory that a model would take.
 #include <CLI/CLI.hpp>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -20,7 +19,6 @@
 #include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
@@ -48,25 +46,25 @@ void print_parameters(const nn::NamedShapes& stored) {
 }
 
 void print_model(const models::DecoderConfig& config) {
-  std::cout << "model       " << (config.n_member > 1 ? concat("ensemble of ", config.n_member, ": ") : "")
-            << models::sizes(config) << ", " << config.vocab_size << " tokens, "
-            << models::architecture(config.arch).describe(config) << "; " << grouped(config.num_parameters())
-            << " parameters\n";
+  std::cout << fact("model", config.n_member > 1 ? concat("ensemble of ", config.n_member, ": ") : "",
+                    models::sizes(config), ", ", config.vocab_size, " tokens, ",
+                    models::architecture(config.arch).describe(config), "; ",
+                    grouped(config.num_parameters()), " parameters");
 }
 
 void print_memory(const train::TrainConfig& config) {
   const models::MemoryEstimate m = train::training_memory(config);
-  std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << config.batch
-            << ": parameters " << byte_size(m.parameters) << ", gradients " << byte_size(m.gradients)
-            << ", moments " << byte_size(m.optimizer)
-            << (m.update > 0 ? ", update " + byte_size(m.update) : "")
-            << (m.average > 0 ? ", means of them " + byte_size(m.average) : "")
-            << (m.packed > 0 ? ", packed " + byte_size(m.packed) : "") << ", activations "
-            << byte_size(m.activations) << ", program " << byte_size(m.program) << "\n            "
-            << byte_size(
-                   models::generation_memory(config.model, config.model.block_size, config.model.block_size)
-                       .total())
-            << " to sample\n";
+  const int64_t block = config.model.block_size;
+  const auto if_any = [](const char* what, double bytes) {
+    return bytes > 0 ? concat(what, byte_size(bytes)) : "";
+  };
+  std::cout << fact("memory", byte_size(m.total()), " to train on batches of ", config.batch, ": parameters ",
+                    byte_size(m.parameters), ", gradients ", byte_size(m.gradients), ", moments ",
+                    byte_size(m.optimizer), if_any(", update ", m.update),
+                    if_any(", means of them ", m.average), if_any(", packed ", m.packed), ", activations ",
+                    byte_size(m.activations), ", program ", byte_size(m.program))
+            << fact("", byte_size(models::generation_memory(config.model, block, block).total()),
+                    " to sample");
 }
 
 /// The number of rows of the vocabulary that are not tokens, if the folder has a readable tokenizer.
@@ -74,8 +72,7 @@ void print_padding(const std::string& folder, const models::DecoderConfig& confi
   try {
     const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
     if (rest > 0)
-      std::cout << "padding     " << grouped(rest)
-                << " rows of the vocabulary are not tokens; never sampled\n";
+      std::cout << fact("padding", grouped(rest), " rows of the vocabulary are not tokens; never sampled");
   } catch (const Error&) {  // Commands that need the tokenizer report the error.
   }
 }
@@ -89,7 +86,7 @@ struct LossWords {
 void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
   const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or a kept one
   if (!is_state && !run.has_last()) {
-    std::cout << "state       no checkpoint yet\n";
+    std::cout << fact("state", "no checkpoint yet");
     return;
   }
   const auto read = [](const files::FolderSnapshot& state) {  // without the optimizer's tensors
@@ -97,57 +94,52 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
                                        (state.folder() / "trainer.json").string());
   };
   const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : run.read_last(read);
-  std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(steps) << "; "
-            << (checkpoint.trainer.step < steps ? how : "finished") << "\n";
+  std::cout << fact("state", "step ", grouped(checkpoint.trainer.step), " of ", grouped(steps), "; ",
+                    checkpoint.trainer.step < steps ? how : "finished");
   if (!checkpoint.best_val_loss) return;
   const auto print_loss = [&](const char* name, double loss, int64_t tokens) {
-    std::cout << name << decimals(loss, 4) << words.unit << " on "
-              << (tokens > 0 ? grouped(tokens) + words.targets : "") << words.text << "\n";
+    std::cout << fact(name, decimals(loss, 4), words.unit, " on ",
+                      tokens > 0 ? grouped(tokens) + words.targets : "", words.text);
   };
   const auto [best, end] = train::logged_losses(run.metrics());
   const bool is_logged = best && best->val_loss == *checkpoint.best_val_loss;
-  print_loss("best        ", *checkpoint.best_val_loss, is_logged ? best->tokens : 0);
+  print_loss("best", *checkpoint.best_val_loss, is_logged ? best->tokens : 0);
   if (end && end->steps == checkpoint.trainer.step && !(is_logged && end->val_tokens == best->tokens))
-    print_loss("at the end  ", *end->val_loss, end->val_tokens);
+    print_loss("at the end", *end->val_loss, end->val_tokens);
 }
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
-  std::cout << "trained on  ";
   std::vector<std::string> texts = config.text;
   for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
     if (!other.empty()) texts.push_back(other);
-  for (const std::string& text : texts) std::cout << files::plain(text) << " ";
-  std::cout << "(tokenizer " << files::plain(config.tokenizer) << "), preset " << files::plain(config.preset)
-            << ", seed " << config.seed << "\n";
-  if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
+  std::cout << fact("trained on", joined(texts, " ", files::plain), texts.empty() ? "" : " ", "(tokenizer ",
+                    files::plain(config.tokenizer), "), preset ", files::plain(config.preset), ", seed ",
+                    config.seed);
+  if (!config.init_from.empty()) std::cout << fact("began as", files::plain(config.init_from));
   print_state(run, config.steps, "--resume continues it",
               {" nats a token", " tokens of ", "the validation text"});
 }
 
 int info_of_machine() {
   const Machine m = this_machine();
-  std::string levels;
-  for (const kernels::Isa level : kernels::available_isas())
-    levels += concat(levels.empty() ? "" : ", ", kernels::isa_name(level));
   const Peak peak = measure_peak();
   const std::string &blas = kernels::blas_kernels_found(), now = kernels::blas_kernels();
-  std::cout << "machine     " << files::plain(m.cpu) << ", " << m.cores
-            << (m.cores == 1 ? " core; " : " cores; ") << m.system << "\n"
-            << "peak        " << std::fixed << std::setprecision(0) << peak.gflops << " GFLOP/s in float32, "
-            << peak.bf16_gflops << " in bfloat16 and " << std::setprecision(1) << peak.read_gb_s
-            << " GB/s of memory read, by " << num_threads()
-            << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
-            << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
-            << "products    " << m.blas << (blas == now ? "" : concat("; its own choice is ", blas, " ones"))
-            << (kernels::isa_loops<kernels::ProductLoops<float>>().beat_blas
-                    ? "; large ones by gradus, with AVX-512"
-                    : "")
-            << "\n"
-            << "units       " << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units)
-            << "; bfloat16 by " << peak.unit << "\n";
+  const bool has_own = kernels::isa_loops<kernels::ProductLoops<float>>().beat_blas;
+  std::cout << fact("machine", files::plain(m.cpu), ", ", m.cores, m.cores == 1 ? " core; " : " cores; ",
+                    m.system)
+            << fact("peak", decimals(peak.gflops, 0), " GFLOP/s in float32, ", decimals(peak.bf16_gflops, 0),
+                    " in bfloat16 and ", decimals(peak.read_gb_s, 1), " GB/s of memory read, by ",
+                    num_threads(), num_threads() == 1 ? " thread" : " threads")
+            << fact("gradus", GRADUS_VERSION, ", ", m.compiler, ", ", m.level, " (it can run ",
+                    joined(kernels::available_isas(), ", ", kernels::isa_name), ")")
+            << fact("products", m.blas, blas == now ? "" : concat("; its own choice is ", blas, " ones"),
+                    has_own ? "; large ones by gradus, with AVX-512" : "")
+            << fact("units", m.units.empty() ? "none for products of 8 or 16 bits" : m.units,
+                    "; bfloat16 by ", peak.unit);
   const std::vector<std::string> faults = what_holds_back();
-  std::cout << "held back   " << (faults.empty() ? "by nothing that is known here\n" : "");
-  for (size_t i = 0; i < faults.size(); ++i) std::cout << (i == 0 ? "" : "            ") << faults[i] << "\n";
+  if (faults.empty()) std::cout << fact("held back", "by nothing that is known here");
+  for (const std::string& fault : faults)
+    std::cout << fact(&fault == &faults.front() ? "held back" : "", fault);
   return kDone;
 }
 
@@ -187,9 +179,9 @@ int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) 
   int64_t count = 0;
   for (const auto& [name, shape] : stored) count += shape.numel();
   print_parameters(stored);
-  std::cout << "model       not a decoder of gradus; " << grouped(count) << " parameters\n"
-            << "trained     in steps of " << options.accum * options.batch << " examples, seed "
-            << options.seed << "\n";
+  std::cout << fact("model", "not a decoder of gradus; ", grouped(count), " parameters")
+            << fact("trained", "in steps of ", options.accum * options.batch, " examples, seed ",
+                    options.seed);
   print_state(run, options.steps, "train::fit() continues it",
               {"", " targets of ", "the validation batches"});
   return kDone;
@@ -212,8 +204,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   print_parameters(models::stored_shapes(config));
   print_model(config);
   print_padding(folder, config);
-  std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
-            << "\n";
+  std::cout << fact("written by", version.empty() ? "another program" : "gradus " + files::plain(version));
   trained.batch = batch.value_or(trained.batch);
   print_memory(trained);
   if (is_run) print_run(run, trained);
@@ -227,10 +218,10 @@ int info(const InfoFlags& flags) {
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
-  if (gguf::is_gguf(flags.folder)) return info_of_gguf(flags.folder, flags.batch);
-  if (is_tensor_file(flags.folder)) {
+  if (std::error_code ignored; std::filesystem::exists(flags.folder, ignored) &&
+                               !std::filesystem::is_directory(flags.folder, ignored)) {
     if (flags.batch) fail("info", "--batch must be left out for a file of tensors, got ", *flags.batch, ".");
-    return info_of_tensors(flags.folder);
+    return info_of_file(flags.folder);
   }
   return info_of_folder(flags.folder, flags.batch);
 }

@@ -12,7 +12,6 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
@@ -22,11 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct Entry {
+  std::string name, dtype, shape, shard;  ///< shard: its file; empty for a single one
+  uint64_t numbers, bytes;
+};
+
 /// A file, or all shards of an index.
 struct Listing {
-  std::vector<nn::TensorEntry> entries;
-  std::vector<std::string> shards;               ///< of each entry; empty for a single file
-  std::map<std::string, nn::Metadata> metadata;  ///< by file
+  std::vector<Entry> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
   size_t files = 0;
   uint64_t bytes = 0;  ///< of the files
 };
@@ -36,11 +39,12 @@ std::set<std::string> add_file(Listing& listing, const fs::path& file, const std
   const std::unique_ptr<nn::TensorFile> opened = nn::open_tensors(file);
   std::set<std::string> names;
   for (const nn::TensorEntry& entry : opened->header().entries) {
-    listing.entries.push_back(entry);
-    listing.shards.push_back(shard);
+    listing.entries.push_back({entry.name, entry.dtype, concat(entry.shape), shard,
+                               static_cast<uint64_t>(entry.shape.numel()), entry.end - entry.begin});
     names.insert(entry.name);
   }
-  if (!opened->header().metadata.empty()) listing.metadata[shard] = opened->header().metadata;
+  for (const auto& [key, value] : opened->header().metadata)
+    listing.metadata.emplace_back((shard.empty() ? "" : shard + ": ") + key, value);
   ++listing.files;
   listing.bytes += fs::file_size(file);
   return names;
@@ -58,15 +62,6 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
-Listing list(const fs::path& file) {
-  if (file.extension() == ".json") return list_index(file);
-  Listing listing;
-  add_file(listing, file, "");
-  return listing;
-}
-
-constexpr uint64_t kShownElements = 4;  // of a list
-
 struct ShownValue {
   std::string operator()(const std::string& text) const { return files::in_quotes(text); }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
@@ -74,7 +69,7 @@ struct ShownValue {
   std::string operator()(int8_t number) const { return concat(int{number}); }
   std::string operator()(const gguf::List& list) const {
     std::string text = concat(grouped(static_cast<int64_t>(list.count)), " of ", gguf::name(list.of), ":");
-    const uint64_t count = std::min(list.count, kShownElements);
+    const uint64_t count = std::min(list.count, uint64_t{4});
     for (uint64_t i = 0; i < count; ++i) text += concat(i == 0 ? " " : ", ", list.shown(i));
     return list.count > count ? text + ", ..." : text;
   }
@@ -84,73 +79,55 @@ struct ShownValue {
   }
 };
 
-constexpr size_t kWidest = 64;  // a column; a name may be longer
+Listing list_gguf(const fs::path& file) {
+  const gguf::Header header = gguf::read_header(file);
+  Listing listing;
+  for (const gguf::Tensor& tensor : header.tensors)
+    listing.entries.push_back({tensor.name, std::string(tensor.type.name),
+                               concat("(", joined(tensor.shape), tensor.shape.size() == 1 ? ",)" : ")"), "",
+                               tensor.bytes / tensor.type.bytes * tensor.type.block, tensor.bytes});
+  for (const auto& [key, value] : header.keys)
+    listing.metadata.emplace_back(
+        concat(key, " (", gguf::name(static_cast<gguf::ValueType>(value.index())), ")"),
+        std::visit(ShownValue{}, value));
+  listing.files = 1;
+  listing.bytes = fs::file_size(file);
+  return listing;
+}
 
-std::string shape_text(const std::vector<uint64_t>& shape) {
-  return concat("(", joined(shape), shape.size() == 1 ? ",)" : ")");
+Listing list(const fs::path& file) {
+  if (gguf::is_gguf(file)) return list_gguf(file);
+  if (file.extension() == ".json") return list_index(file);
+  Listing listing;
+  add_file(listing, file, "");
+  return listing;
 }
 
 }  // namespace
 
-bool is_tensor_file(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored) && !fs::is_directory(path, ignored) &&
-         fs::path(path).extension() != ".gguf";
-}
-
-int info_of_tensors(const std::string& path) {
+int info_of_file(const std::string& path) {
   const Listing listing = list(path);
-  const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
+  const bool has_shards = !listing.entries.empty() && !listing.entries.front().shard.empty();
   std::vector<TableRow> rows{{"tensor", "dtype", "shape", "bytes"}};
   if (has_shards) rows[0].push_back("file");
-  int64_t numbers = 0;
+  uint64_t numbers = 0;
   std::map<std::string, int64_t> dtypes;
-  for (size_t i = 0; i < listing.entries.size(); ++i) {
-    const nn::TensorEntry& entry = listing.entries[i];
-    rows.push_back({files::plain(entry.name), entry.dtype, concat(entry.shape),
-                    grouped(static_cast<int64_t>(entry.end - entry.begin))});
-    if (has_shards) rows.back().push_back(files::plain(listing.shards[i]));
-    numbers += entry.shape.numel();
+  for (const Entry& entry : listing.entries) {
+    rows.push_back(
+        {files::plain(entry.name), entry.dtype, entry.shape, grouped(static_cast<int64_t>(entry.bytes))});
+    if (has_shards) rows.back().push_back(files::plain(entry.shard));
+    numbers += entry.numbers;
     ++dtypes[entry.dtype];
   }
-  std::cout << table(rows, {3});
   const std::string kinds = joined(
       dtypes, ", ", [](const auto& dtype) { return concat(grouped(dtype.second), " of ", dtype.first); });
-  std::cout << "file        " << files::plain(path) << ", " << grouped(static_cast<int64_t>(listing.bytes))
-            << " bytes" << (has_shards ? concat(" in ", listing.files, " shards") : "") << "\n"
-            << "tensors     " << grouped(static_cast<int64_t>(listing.entries.size())) << ", "
-            << grouped(numbers) << " numbers" << (kinds.empty() ? "" : ": " + kinds) << "\n";
-  for (const auto& [shard, metadata] : listing.metadata)
-    for (const auto& [key, value] : metadata)
-      std::cout << "metadata    " << (shard.empty() ? "" : files::plain(shard) + ": ") << files::plain(key)
-                << " = " << files::plain(value) << "\n";
-  return kDone;
-}
-
-int info_of_gguf(const std::filesystem::path& file, std::optional<int64_t> batch) {
-  if (batch) fail("info", "--batch must be left out for a GGUF file, got ", *batch, ".");
-  const gguf::Header header = gguf::read_header(file);
-  std::vector<TableRow> rows{{"key", "type", "value"}};
-  for (const auto& [key, value] : header.keys)
-    rows.push_back({files::plain(key), std::string(gguf::name(static_cast<gguf::ValueType>(value.index()))),
-                    std::visit(ShownValue{}, value)});
-  std::cout << table(rows, {}, kWidest);
-
-  rows = {{"tensor", "type", "shape"}};
-  uint64_t numbers = 0, bytes = 0;
-  std::map<std::string_view, int64_t> types;
-  for (const gguf::Tensor& tensor : header.tensors) {
-    rows.push_back({files::plain(tensor.name), std::string(tensor.type.name), shape_text(tensor.shape)});
-    numbers += tensor.bytes / tensor.type.bytes * tensor.type.block;
-    bytes += tensor.bytes;
-    ++types[tensor.type.name];
-  }
-  std::cout << table(rows, {}, kWidest);
-  const auto count_of = [](const auto& type) { return concat(type.second, " ", type.first); };
-  std::cout << "file        " << shell_path(file.string()) << ": GGUF, " << header.keys.size() << " keys, "
-            << header.tensors.size() << " tensors (" << joined(types, ", ", count_of) << ")\n"
-            << "numbers     " << grouped(static_cast<int64_t>(numbers)) << " in "
-            << byte_size(static_cast<double>(bytes)) << "\n";
+  std::cout << table(rows, {3})
+            << fact("file", files::plain(path), ", ", grouped(static_cast<int64_t>(listing.bytes)), " bytes",
+                    has_shards ? concat(" in ", listing.files, " shards") : "")
+            << fact("tensors", grouped(std::ssize(listing.entries)), ", ",
+                    grouped(static_cast<int64_t>(numbers)), " numbers", kinds.empty() ? "" : ": ", kinds);
+  for (const auto& [key, value] : listing.metadata)
+    std::cout << fact("metadata", files::plain(key), " = ", files::plain(value));
   return kDone;
 }
 

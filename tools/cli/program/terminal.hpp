@@ -2,12 +2,14 @@
 // state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
@@ -54,6 +56,13 @@ std::string grouped(int64_t value);
 
 /// "1 step", "2,000 steps".
 std::string steps_text(int64_t steps);
+
+/// A line of what a verb has found: "name        text".
+template <class... Parts>
+std::string fact(std::string_view name, const Parts&... parts) {
+  constexpr size_t kName = 12;
+  return concat(name, std::string(kName - std::min(kName, name.size()), ' '), parts..., "\n");
+}
 
 using TableRow = std::vector<std::string>;
 
