@@ -1,21 +1,18 @@
 // gradcheck of an operation of another program, which answers questions as lines of JSON: see
 // docs/operations-and-gradient-checks.md.
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "gradus/autograd/graph/record.hpp"
@@ -23,6 +20,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/gradcheck/gradcheck_subjects.hpp"
+#include "gradus/tools/cli/program/process.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -35,27 +33,14 @@ class Child {
  public:
   Child(const std::string& command, int64_t timeout_seconds) : seconds_(timeout_seconds) {
     int ends[2];
-    const int refused = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
-    std::fflush(nullptr);  // else both processes may write the buffered output
-    process_ = refused ? -1 : ::fork();
-    if (process_ < 0)
-      throw RunError("[gradcheck] the system must grant a process, got: ", std::strerror(errno), ".");
-    if (process_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::setpgid(0, 0);  // a group, which ends with its commands
-      ::dup2(ends[1], STDIN_FILENO);
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
-    }
-    ::setpgid(process_, process_);  // whichever of the two comes first
-    ::close(ends[1]);
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      throw RunError("[gradcheck] the system must grant a socket, got: ", std::strerror(errno), ".");
     socket_ = ends[0];
+    process_.emplace("gradcheck", std::vector<std::string>{"/bin/sh", "-c", command},
+                     Process::Options{.in = ends[1], .out = ends[1]});
+    ::close(ends[1]);
   }
-  ~Child() {
-    ::close(socket_);
-    end();
-  }
+  ~Child() { ::close(socket_); }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
@@ -77,9 +62,8 @@ class Child {
       if (n > 0) unread_.append(buffer, static_cast<size_t>(n));
       if (unread_.size() > kLongestLine) refuse("a line of more than ", kLongestLine, " bytes");
       if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) continue;
-      const int status = end();  // a process may close its output and run on
-      if (WIFEXITED(status)) refuse("a command that ended with exit code ", WEXITSTATUS(status));
-      refuse("a command that ended by signal ", WTERMSIG(status));
+      process_->send(SIGKILL);  // a process may close its output and run on
+      refuse("a command that ended ", process_->wait().text());
     }
     std::string answer = unread_.substr(0, length);
     unread_.erase(0, length + 1);
@@ -103,16 +87,10 @@ class Child {
     throw RunError("[gradcheck] --command must answer each line within --timeout = ", seconds_, " s, got ",
                    got..., ".");
   }
-  int end() {
-    int status = 0;
-    if (process_ == 0) return status;
-    ::kill(-process_, SIGKILL);
-    ::waitpid(std::exchange(process_, 0), &status, 0);
-    return status;
-  }
 
   int64_t seconds_;
-  int socket_ = -1, process_ = 0;  // 0: it has ended
+  int socket_ = -1;
+  std::optional<Process> process_;
   std::string unread_;
 };
 

@@ -1,13 +1,9 @@
 // gradus sweep: trains each setting of a table with several seeds.
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -21,6 +17,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/process.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
@@ -117,32 +114,21 @@ std::optional<double> number_in(std::string_view line, const char* key) {
   }
 }
 
-/// The output of a command, which ends with this process, and its exit code; 127 if it cannot be started.
+/// The output of a command, and its exit code; 127 if it cannot be started.
 std::pair<std::string, int> output_of(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
   int ends[2];
-  std::fflush(nullptr);  // else both processes may write the buffered output
-  const pid_t process = ::pipe2(ends, O_CLOEXEC) == 0 ? ::fork() : -1;
-  if (process < 0)
-    throw RunError("[sweep] the system must start a process, got: ", std::strerror(errno), ".");
-  if (process == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::execvp(words[0], words.data());
-    ::_exit(127);
-  }
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw RunError("[sweep] the system must grant a pipe, got: ", std::strerror(errno), ".");
+  const int none = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  Process process("sweep", command, {.own_group = false, .in = none, .out = ends[1]});
+  ::close(none);
   ::close(ends[1]);
   std::string text;
   char buffer[4096];
   for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
     if (n > 0) text.append(buffer, static_cast<size_t>(n));
   ::close(ends[0]);
-  int status = 0;
-  ::waitpid(process, &status, 0);
-  return {text, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+  return {text, process.wait().code};
 }
 
 /// Trains a run, or resumes it. Throws RunError if it does not end with a validation loss.

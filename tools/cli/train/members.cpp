@@ -1,15 +1,7 @@
 #include "gradus/tools/cli/train/members.hpp"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -24,6 +16,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/process.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -89,25 +82,6 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
   return words;
 }
 
-/// Starts a command in its own process group, which Ctrl-C on the terminal does not reach. The command gets
-/// SIGTERM if this process dies.
-pid_t start(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  for (const std::string& one : command) words.push_back(const_cast<char*>(one.c_str()));
-  words.push_back(nullptr);
-  std::fflush(nullptr);  // else both processes may write the buffered output
-  const pid_t process = ::fork();
-  if (process == 0) {
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    ::execvp(words[0], words.data());
-    ::_exit(127);
-  }
-  if (process < 0)
-    throw RunError("[train] the system must start a process, got: ", std::strerror(errno), ".");
-  return process;
-}
-
 class Members {
  public:
   Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
@@ -141,13 +115,14 @@ class Members {
 
   /// Trains those that are not finished. Returns the exit code of the first that failed, or that of a signal.
   int train(const train::Interrupt& interrupt, const Messages& messages) {
-    std::vector<std::pair<pid_t, int64_t>> running;
+    std::vector<std::pair<Process, int64_t>> running;
     int code = kDone, sent = 0;
     for (int64_t next = 1; next <= plan_.members || !running.empty();) {
       if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
           messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
-          running.emplace_back(start(command(next, running.empty())), next);
+          running.emplace_back(Process("train", command(next, running.empty()), {.end_signal = SIGTERM}),
+                               next);
         }
         ++next;
         continue;
@@ -155,7 +130,7 @@ class Members {
       if (running.empty()) break;
       if (interrupt.signal() != 0 && sent == 0) {
         sent = interrupt.signal();
-        for (const auto& [process, member] : running) ::kill(process, sent);
+        for (const auto& [process, member] : running) process.send(sent);
       }
       const int ended = reap(running, /*tells=*/sent == 0);
       if (ended != kDone && code == kDone) code = ended;
@@ -231,21 +206,17 @@ class Members {
 
   /// Removes those that have ended. Returns the exit code of one that failed, else 0. `tells`: prints which
   /// failed, and how.
-  int reap(std::vector<std::pair<pid_t, int64_t>>& running, bool tells) const {
+  int reap(std::vector<std::pair<Process, int64_t>>& running, bool tells) const {
     int code = kDone;
-    std::erase_if(running, [&](const auto& one) {
-      int status = 0;
-      if (::waitpid(one.first, &status, WNOHANG) <= 0) return false;
-      const int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      if (own == kDone) return true;
-      code = own;
+    std::erase_if(running, [&](auto& one) {
+      const std::optional<Ending> ending = one.first.poll();
+      if (!ending) return false;
+      if (ending->code == kDone) return true;
+      code = ending->code;
       if (tells)
         std::cerr << "gradus: [train] each member must finish, got " << one.second << " of " << plan_.members
-                  << ", which ended "
-                  << (WIFEXITED(status)
-                          ? concat("with exit code ", own)
-                          : concat("by signal ", WTERMSIG(status), ", ", ::strsignal(WTERMSIG(status))))
-                  << ": " << files::plain(folder(one.second).string()) << std::endl;
+                  << ", which ended " << ending->text() << ": " << files::plain(folder(one.second).string())
+                  << std::endl;
       return true;
     });
     return code;

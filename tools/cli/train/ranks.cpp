@@ -11,6 +11,7 @@
 #include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/tools/cli/program/process.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/train_json.hpp"
@@ -69,10 +70,7 @@ int64_t number_of(const char* variable) {
     else if (!word.starts_with("--ranks="))
       words.push_back(word);
   }
-  std::vector<char*> arguments;
-  for (std::string& each : words) arguments.push_back(each.data());
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
+  become(words);
   fail("ranks", "--ranks needs the program ", words[0],
        ", which cannot be started here. Hint: install the package openmpi-bin, or mpich.");
 }

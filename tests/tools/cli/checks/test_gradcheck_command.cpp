@@ -30,7 +30,7 @@ constexpr const char* kPair = R"({"name":"pair","inputs":[{"shape":[2]}],"output
 
 TEST_CASE("a command that ends, hangs or prints rubbish fails in one line") {
   check_fails("exit 7", "within --timeout = 60 s, got a command that ended with exit code 7.");
-  check_fails("kill -9 $$", "got a command that ended by signal 9.");
+  check_fails("kill -9 $$", "got a command that ended by signal 9, Killed.");
   check_fails("read -r question; exec >&- <&-; sleep 60", "got a command that ended ", args("--timeout 5"));
   check_fails("sleep 60", "within --timeout = 1 s, got no answer.", args("--timeout 1"));
   check_fails("while printf x; do sleep 0.1; done",
