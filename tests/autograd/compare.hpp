@@ -32,6 +32,12 @@ inline Tensor leaf(const std::vector<double>& values, const Shape& shape) {
   return tensor(values, shape).requires_grad_();
 }
 
+/// Draws float64 from the standard normal distribution.
+struct Draw {
+  Generator generator{6};
+  Tensor operator()(const Shape& shape) { return randn(shape, generator, DType::float64); }
+};
+
 /// Empty if dtype, shape and numbers agree within tolerance * max(1, |expected|), where NaN agrees with NaN
 /// and an infinity with itself only; otherwise says what differs. Written so that a failed CHECK shows it:
 /// CHECK(difference(actual, expected) == "").

@@ -1,17 +1,13 @@
 // What shares memory or a vertex: results that are inputs, gradients that a rule writes into, and cycles.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
-namespace test_aliases {
+namespace gradus::test_aliases {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a gradient with a graph is freed with its leaf") {
   const int64_t before = memory_use().bytes;
@@ -47,7 +43,7 @@ TEST_CASE("a result that is an input becomes an alias of it, and the input stays
   x.zero_grad();
   sum(h).backward();
   CHECK(difference(x.grad(), f64({2, 2})) == "");
-  CHECK_THAT(error_of([&] { record(op, Tensor(), {{x, times(1)}}); }), ContainsSubstring("[same]"));
+  CHECK_HAS(error_of([&] { record(op, Tensor(), {{x, times(1)}}); }), "[same]");
 }
 
 TEST_CASE("a rule or a hook that writes into the gradient it is given is refused") {
@@ -64,13 +60,11 @@ TEST_CASE("a rule or a hook that writes into the gradient it is given is refused
       record_many(OpName::custom("bad"), {x.detach() * 1.0}, {x},
                   [&](const auto& g, const auto&, Needs) { return std::vector<Tensor>{write(g[0])}; });
   for (const Tensor& y : {bad(x), many[0]})
-    CHECK_THAT(error_of([&] {
-                 y.backward(f64({1, 1}));
-               }),
-               ContainsSubstring("[bad] its rule must not write into the gradient that it is given"));
+    CHECK_ERROR(y.backward(ones({2}, DType::float64)),
+                "[bad] its rule must not write into the gradient that it is given");
   CHECK_FALSE(gradcheck([&](const std::vector<Tensor>& in) { return bad(in[0]); }, {f64({1, 2})}).passed);
   x.register_hook([](const Tensor& g) { Tensor(g).fill_(0); });
-  CHECK_THAT(error_of([&] { sum(x * 1.0).backward(); }), ContainsSubstring("must not write"));
+  CHECK_ERROR(sum(x * 1.0).backward(), "must not write");
 }
 
-}  // namespace test_aliases
+}  // namespace gradus::test_aliases

@@ -27,24 +27,19 @@ List two_by_two(const List& in) {
   return {in[0].unsqueeze(1) * in[1].unsqueeze(0), total * total};
 }
 
-TEST_CASE("jacobian: of a linear map it is the matrix, of the identity eye, of a sum ones") {
-  const Tensor a = random({2, 3}, 3), x = random({3}, 4);
+TEST_CASE(
+    "jacobian: linear maps, elementwise functions and softmax have theirs, in the shape of output then "
+    "input") {
+  const Tensor a = random({2, 3}, 3), x = random({3}, 4), square = random({2, 2}, 5), p = softmax(x, 0);
+  const Tensor one = eye(3, DType::float64);
   CHECK(difference(jacobian([&](const Tensor& t) { return matmul(a, t); }, x), a) == "");
-  CHECK(difference(jacobian([](const Tensor& t) { return t; }, x), eye(3, DType::float64)) == "");
+  CHECK(difference(jacobian([](const Tensor& t) { return t; }, x), one) == "");
   CHECK(difference(jacobian([](const Tensor& t) { return sum(t); }, x), ones({3}, DType::float64)) == "");
-}
-
-TEST_CASE("jacobian: elementwise functions are diagonal, in the shape of output then input") {
-  const Tensor x = random({2, 2}, 5);
-  const Tensor j = jacobian([](const Tensor& t) { return exp(t); }, x);
+  const Tensor j = jacobian([](const Tensor& t) { return exp(t); }, square);
   REQUIRE(j.shape() == Shape{2, 2, 2, 2});
-  CHECK(difference(j.reshape({4, 4}), eye(4, DType::float64) * exp(x).reshape({4})) == "");
-}
-
-TEST_CASE("jacobian: softmax has diag(p) - p p^T") {
-  const Tensor x = random({5}, 6), p = softmax(x, 0);
-  const Tensor expected = eye(5, DType::float64) * p - p.unsqueeze(1) * p.unsqueeze(0);
-  CHECK(difference(jacobian([](const Tensor& t) { return softmax(t, 0); }, x), expected) == "");
+  CHECK(difference(j.reshape({4, 4}), eye(4, DType::float64) * exp(square).reshape({4})) == "");
+  CHECK(difference(jacobian([](const Tensor& t) { return softmax(t, 0); }, x),
+                   one * p - p.unsqueeze(1) * p.unsqueeze(0)) == "");
 }
 
 TEST_CASE("jacobian: several inputs and outputs, an output that an input does not reach") {
@@ -69,6 +64,7 @@ TEST_CASE("jacobian: of a constant, of nothing, of a 0-d tensor") {
   CHECK(difference(jacobian([](const Tensor&) { return f64({3, 4}); }, x), f64({0, 0, 0, 0}, {2, 2})) == "");
   CHECK(jacobian([](const Tensor& t) { return t.slice(0, 0, 0); }, x).shape() == Shape{0, 2});
   CHECK(jacobian([](const Tensor& t) { return t * 2.0; }, zeros({0}, DType::float64)).shape() == Shape{0, 0});
+  const NoGrad off;  // which they do not mind
   CHECK(jacobian([](const Tensor& t) { return t * t; }, f64({3}, {})).item() == 6);
 }
 
@@ -93,11 +89,6 @@ TEST_CASE("the place of their own that inputs get is an alias in the graph") {
   const Tensor x = leaf({0.5, -1.0}, {2});
   const auto p = vjp([](const Tensor& t) { return t * t; }, x, f64({1, 2}), {.create_graph = true});
   CHECK_HAS(graph_text(p.product, {{"x", x}}), "%1 = alias float64 (2,) <- x\n");
-}
-
-TEST_CASE("derivatives record even under NoGrad") {
-  const NoGrad off;
-  CHECK(jacobian([](const Tensor& t) { return t * t; }, f64({3}, {})).item() == 6);
 }
 
 TEST_CASE("hessian: quadratic forms, several inputs, linear functions") {

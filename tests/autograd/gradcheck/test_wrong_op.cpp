@@ -30,24 +30,18 @@ GradcheckOp wrong_op(const GradcheckFunction& f, const GradcheckOptions& options
   return report.wrong_op;
 }
 
-TEST_CASE("the wrong op is found among right ones, before and after it") {
+TEST_CASE("the wrong op is found among right ones, before, beside and after it; of two, the older") {
   const GradcheckOp op = wrong_op([](const Tensors& in) { return sum(exp(faulty(sin(in[0]), doubled))); });
   CHECK(op.number == 2);
   CHECK(op.op == "faulty float64 (2, 3)");
   CHECK(op.order == 1);
   CHECK(op.analytic == Approx(2 * op.numeric));
   CHECK(op.error.empty());
-}
-
-TEST_CASE("the wrong op is found beside a right one with the same input") {
-  const auto f = [](const Tensors& in) {
+  const auto beside = [](const Tensors& in) {
     const Tensor x = sin(in[0]), right = exp(x), wrong = faulty(x, doubled);
     return right * wrong + cos(x);
   };
-  CHECK(wrong_op(f).number == 3);
-}
-
-TEST_CASE("of two wrong ops the older one is found") {
+  CHECK(wrong_op(beside).number == 3);
   CHECK(wrong_op([](const Tensors& in) { return faulty(exp(faulty(in[0], doubled)), doubled); }).number == 1);
 }
 

@@ -2,7 +2,6 @@
 // precision it is.
 
 #include "autograd/compare.hpp"
-#include "autograd/kernels/vectors.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/graph/node.hpp"
@@ -233,20 +232,6 @@ TEST_CASE("checkpoint() runs again in the precision of the first run") {
       in_bfloat16([&] { return checkpoint([w](const Tensor& in) { return linear(in, w) * 2.0; }, x); });
   y.backward(ones({3, 8}));  // would refuse other values
   check_rounded_product(w.grad() * 0.5, ones({8, 3}), x.detach());
-}
-
-TEST_CASE("the same bits for any number of threads") {
-  Draw draw;
-  const Tensor a = draw({300, 200}), b = draw({200, 170}), many = draw({6, 90, 200}), x = draw({6, 200, 64});
-  std::vector<std::vector<float>> one;
-  for (const int threads : {1, 2, 3}) {
-    const vectors::Threads guard(threads);
-    const Autocast autocast(DType::bfloat16);
-    const std::vector<std::vector<float>> now{matmul(a, b).to_vector<float>(),
-                                              matmul(many, x).to_vector<float>()};
-    if (threads == 1) one = now;
-    CHECK(now == one);
-  }
 }
 
 TEST_CASE("it is this thread's, for as long as it lives, and leaves float64 alone") {

@@ -103,20 +103,6 @@ TEST_CASE("an activation and its product have the bits of the two operations, at
   });
 }
 
-TEST_CASE("so they have for any number of threads") {
-  for_each_pair([](const Pair& pair) {
-    const std::vector<Tensor> inputs = inputs_of(pair, {300, 400}, 300);
-    std::vector<std::vector<float>> one;
-    for (const int threads : {1, 2, 3}) {
-      const vectors::Threads guard(threads);
-      std::vector<std::vector<float>> now;
-      for (const Tensor& r : results(pair.one, inputs, false)) now.push_back(r.to_vector<float>());
-      if (threads == 1) one = now;
-      CHECK(now == one);
-    }
-  });
-}
-
 TEST_CASE("their second gradients are those of the two operations") {
   for_each_pair([](const Pair& pair) { check_same(pair, inputs_of(pair, {4, 5, 12}, 7), true); });
 }

@@ -1,4 +1,4 @@
-// Norms, losses, dropout and attention at their edges; tests/tools/conform has PyTorch's answers to plain
+// Norms, cross_entropy and dropout at their edges; tests/tools/conform has PyTorch's answers to plain
 // calls.
 #include "autograd/compare.hpp"
 
@@ -6,26 +6,12 @@ namespace gradus::test_ops_layers {
 
 using namespace gradus::testing;
 
-class Draw {
- public:
-  Tensor operator()(const Shape& shape) { return randn(shape, generator_, DType::float64); }
-
- private:
-  Generator generator_{6};
-};
-
-bool all_finite(const Tensor& t) {
-  for (const double v : t.to_vector<double>())
-    if (!std::isfinite(v)) return false;
-  return true;
-}
-
 TEST_CASE("layer_norm of a constant row, of one element, far from 0") {
   const Tensor x = leaf({3, 3, 3, 1, 2, 3}, {2, 3});
   const Tensor y = layer_norm(x, {3});
   CHECK(difference(y.select(0, 0), f64({0, 0, 0})) == "");
   const Tensor g = grad({y}, {x}, {.grad_outputs = {f64({1, 2, 3, 1, 2, 4}, {2, 3})}})[0];
-  CHECK(all_finite(g));
+  CHECK(std::isfinite(sum(g).item()));
   CHECK(difference(g.select(0, 0), f64({-1, 0, 1}) / std::sqrt(1e-5), 1e-9) == "");
   const Tensor one = leaf({5, 7}, {2, 1});
   const Tensor z = layer_norm(one, {1});
@@ -129,115 +115,42 @@ TEST_CASE("dropout draws anew each time, and the same from the same state") {
   CHECK_ERROR(dropout(x, std::nan(""), a), "[dropout]");
 }
 
-TEST_CASE("attention's mask is added before the causal one, and may hide everything") {
-  Draw draw;
-  const Tensor q = draw({2, 3, 4, 5}), k = draw({2, 3, 6, 5}), v = draw({2, 3, 6, 7}), bias = draw({6});
-  const Tensor future = eq(tril(ones({4, 6}), 2), 0.0);
-  CHECK(difference(scaled_dot_product_attention(q, k, v, {.causal = true, .scale = 1.0, .mask = bias}),
-                   matmul(softmax(masked_fill(matmul(q, k.mT()) + bias, future, -kInf), -1), v)) == "");
-  CHECK(difference(scaled_dot_product_attention(q, k, v, {.mask = zeros({4, 6}, DType::boolean)}),
-                   zeros({2, 3, 4, 7}, DType::float64)) == "");
+const Tensor kLogits = f64({0.5, -1, 2, 1, 1, 0, -3, 0.25, 0.5}, {3, 3});
+
+TEST_CASE("the options are the plain loss where they change nothing") {
+  const Tensor target = i64({2, 0, 1});
+  const Tensor x = kLogits.detach().requires_grad_(), y = kLogits.detach().requires_grad_();
+  const Tensor plain = cross_entropy(x, target);
+  const Tensor weighed = cross_entropy(y, target, {.weight = ones({3}, DType::float64)});
+  CHECK(difference(weighed, plain) == "");
+  CHECK(difference(grad({weighed}, {y})[0], grad({plain}, {x})[0]) == "");
+  CHECK(difference(cross_entropy(kLogits, target, CrossEntropyOptions{}), plain, 0) == "");
 }
 
-TEST_CASE("attention survives scores of any size, and rows that see nothing have gradient 0") {
-  Draw draw;
-  const Tensor q = (1e3 * draw({1, 1, 4, 3})).requires_grad_(),
-               k = (1e3 * draw({1, 1, 2, 3})).requires_grad_();
-  const Tensor v = draw({1, 1, 2, 3}).requires_grad_();
-  const Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true});
-  CHECK(all_finite(y));
-  CHECK(difference(y.slice(2, 0, 2), zeros({1, 1, 2, 3}, DType::float64)) == "");
-  const std::vector<Tensor> g = grad({sum(y * y)}, {q, k, v});
-  for (const Tensor& t : g) CHECK(all_finite(t));
-  CHECK(difference(g[0].slice(2, 0, 2), zeros({1, 1, 2, 3}, DType::float64)) == "");
+TEST_CASE("empty options are the defaults, not class 0 to be ignored") {
+  const Tensor target = i64({0, 1, 0});
+  const Tensor loss = cross_entropy(kLogits, target, {});
+  CHECK(difference(loss, cross_entropy(kLogits, target)) == "");
+  CHECK(difference(loss, cross_entropy(kLogits, target, CrossEntropyOptions{})) == "");
+  CHECK(difference(cross_entropy(kLogits, target, 0), cross_entropy(kLogits, target, {.ignore_index = 0})) ==
+        "");
+  CHECK(cross_entropy(kLogits, target, 0).item() != loss.item());
 }
 
-TEST_CASE("attention's dropout drops weights, not outputs") {
-  Draw draw;
-  const Tensor q = draw({1, 2, 50, 4}), k = draw({1, 2, 60, 4});
-  const Tensor v = ones({1, 2, 60, 1}, DType::float64).expand({1, 2, 60, 4});
-  Generator a(3), b(3);
-  const AttentionOptions dropped{.dropout = 0.5, .generator = &a};
-  const Tensor y = scaled_dot_product_attention(q, k, v, dropped);
-  // Rows of weights add up to 1 before; after it, to 1 on average, but each row to something else.
-  CHECK(std::abs(mean(y).item() - 1) < 0.1);
-  CHECK(var(y.select(3, 0)).item() > 1e-4);
-  const AttentionOptions again{.dropout = 0.5, .generator = &b};
-  CHECK(difference(scaled_dot_product_attention(q, k, v, again), y, 0) == "");
-}
-
-TEST_CASE("attention's dropout takes words of its own for each weight") {
-  Draw draw;
-  const Tensor q = draw({3, 2, 5, 4}), k = draw({3, 2, 7, 4});
-  Generator a(3), b(3);
-  scaled_dot_product_attention(q, k, k, {.dropout = 0.5, .generator = &a});
-  b.reserve(3 * 2 * 5 * 7);
-  CHECK(a.state() == b.state());
-  scaled_dot_product_attention(draw({3, 5, 24}), 2, {.causal = true, .dropout = 0.5, .generator = &a});
-  b.reserve(3 * 2 * 5 * 5);
-  CHECK(a.state() == b.state());
-  scaled_dot_product_attention(q, k, k, {.generator = &a});
-  CHECK(a.state() == b.state());
-
-  // Among the entries of a batch, heads and queries, all alike, no two drop the same weights.
-  const Tensor kept = scaled_dot_product_attention(ones({3, 2, 5, 64}), ones({3, 2, 64, 64}),
-                                                   eye(64).reshape({1, 1, 64, 64}).expand({3, 2, 64, 64}),
-                                                   {.dropout = 0.5, .generator = &a});
-  const Tensor rows = kept.reshape({30, 64});
-  for (int64_t i = 0; i < 30; ++i)
-    for (int64_t j = 0; j < i; ++j) CHECK(difference(rows.select(0, i), rows.select(0, j), 0) != "");
-}
-
-TEST_CASE("attention of a packed projection is that of its parts, bit for bit") {
-  Draw draw;
-  const auto heads = [](const Tensor& part) { return part.reshape({2, 70, 3, 4}).transpose(1, 2); };
-  const std::vector<AttentionOptions> all = {{},
-                                             {.causal = true},
-                                             {.causal = true, .scale = 0.3, .dropout = 0.4},
-                                             {.mask = gt(draw({70, 70}), 0.0)},
-                                             {.dropout = 1.0}};
-  for (size_t i = 0; i < all.size(); ++i) {
-    INFO("options " << i);
-    Generator a(3), b(3);
-    AttentionOptions of_packed = all[i], of_parts = all[i];
-    of_packed.generator = &a;
-    of_parts.generator = &b;
-    const Tensor qkv = draw({2, 70, 36}).requires_grad_(), gy = draw({2, 70, 12});
-    const Tensor y = scaled_dot_product_attention(qkv, 3, of_packed);
-    const std::vector<Tensor> parts = qkv.split(12, 2);
-    const Tensor expected =
-        scaled_dot_product_attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), of_parts)
-            .transpose(1, 2)
-            .reshape({2, 70, 12});
-    CHECK(difference(y, expected, 0) == "");
-    CHECK(difference(grad({sum(y * gy)}, {qkv})[0], grad({sum(expected * gy)}, {qkv})[0], 0) == "");
-  }
-}
-
-TEST_CASE("attention refuses what does not fit") {
-  const Tensor q = ones({1, 2, 3, 4});
-  const auto attend = [&](const Tensor& k, const Tensor& v, const AttentionOptions& o) {
-    return error_of([&] { scaled_dot_product_attention(q, k, v, o); });
+TEST_CASE("cross_entropy refuses options that do not fit") {
+  const auto refused = [](const Tensor& target, const CrossEntropyOptions& options) {
+    return error_of([&] { cross_entropy(kLogits, target, options); });
   };
-  CHECK_HAS(attend(ones({1, 2, 3, 5}), q, {}), "[scaled_dot_product_attention] needs q");
-  CHECK_HAS(attend(q, ones({1, 2, 4, 4}), {}), "(1, 2, 4, 4)");
-  CHECK_HAS(attend(ones({3, 3, 4}), ones({3, 3, 4}), {}), "broadcast");
-  CHECK_HAS(attend(ones({4}), ones({4}), {}), "[scaled_dot_product_attention] needs q");
-  CHECK_HAS(attend(q, q, {.mask = ones({4, 3})}), "[scaled_dot_product_attention]");
-  CHECK_HAS(attend(q, q, {.mask = ones({5, 1, 2, 3, 3})}),
-            "the mask must broadcast to the scores (1, 2, 3, 3), got (5, 1, 2, 3, 3)");
-  CHECK_HAS(attend(q, q, {.mask = i64({1})}), "the mask must be bool or float32, got int64");
-  CHECK_HAS(attend(q, q, {.dropout = 0.5}), "needs a generator");
-  CHECK_HAS(attend(q, q, {.dropout = 1.5}), "dropout must be in [0, 1], got 1.5");
-
-  const auto packed = [](const Tensor& qkv, int64_t n_head, const AttentionOptions& o = {}) {
-    return error_of([&] { scaled_dot_product_attention(qkv, n_head, o); });
-  };
-  CHECK_HAS(packed(ones({1, 2, 12}), 3), "divides C, got (1, 2, 12) and 3");
-  CHECK_HAS(packed(ones({1, 2, 12}), 0), "[scaled_dot_product_attention] needs qkv");
-  CHECK_HAS(packed(ones({2, 12}), 2), "needs qkv (B, T, 3 C)");
-  CHECK_HAS(packed(i64({1}), 1), "[scaled_dot_product_attention]");
-  CHECK_HAS(packed(ones({1, 2, 12}), 2, {.dropout = 0.5}), "needs a generator");
+  const Tensor target = i64({2, 0, 1});
+  CHECK_HAS(refused(target, {.weight = f64({1, 2})}), "weight must be (3,), one for each class, got (2,)");
+  CHECK_HAS(refused(target, {.weight = ones({3})}), "[cross_entropy]");
+  CHECK_HAS(refused(target, {.label_smoothing = 1.5}), "label_smoothing must be in [0, 1], got 1.5");
+  CHECK_HAS(refused(kLogits, {.ignore_index = 1}), "ignore_index needs targets");
+  CHECK_HAS(refused(i64({1, 2}), {}), "need int64 classes (3,)");
+  CHECK_HAS(refused(ones({3, 3}), {}), "float64 probabilities (3, 3)");
+  CHECK_HAS(refused(i64({3, 0, 1}), {.weight = f64({0.5, 2, 1})}), "target 3 (row 0)");
+  CHECK_ERROR(cross_entropy(kLogits.reshape({1, 3, 3}), i64({2, 7, 0}).unsqueeze(0), CrossEntropyOptions{}),
+              "[cross_entropy] target 7 (row 1) is outside [0, 3)");
 }
 
 }  // namespace gradus::test_ops_layers

@@ -72,26 +72,6 @@ TEST_CASE("angles that were computed before are used for the same positions only
   }
 }
 
-TEST_CASE("the gradient of rotary_embedding is the turn back, and keeps the length") {
-  Generator g(4);
-  const Tensor x = randn({2, 2, 7, 8}, g, DType::float64).requires_grad_(),
-               gy = randn({2, 2, 7, 8}, g, DType::float64);
-  const Tensor y = rotary_embedding(x, 11);
-  const Tensor gx = grad({sum(y * gy)}, {x})[0];
-  CHECK(difference(rotary_embedding(gx, 11), gy) == "");
-  CHECK(difference(sum(y * y, {-1}), sum(x * x, {-1})) == "");
-}
-
-TEST_CASE("products of turned rows depend on how far they are apart only") {
-  Generator g(5);
-  const Tensor q = randn({1, 16}, g, DType::float64), k = randn({1, 16}, g, DType::float64);
-  const auto product = [&](int64_t at_q, int64_t at_k) {
-    return matmul(rotary_embedding(q, at_q), rotary_embedding(k, at_k).mT());
-  };
-  CHECK(difference(product(1005, 1002), product(3, 0), 1e-11) == "");
-  CHECK(difference(product(3, 0), product(0, 3), 1e-3) != "");
-}
-
 TEST_CASE("a row has the same bits from any offset, and the input's layout") {
   Generator g(6);
   const Tensor x = randn({2, 9, 3, 8}, g).transpose(1, 2);  // heads inside positions

@@ -1,9 +1,7 @@
 // Tensor's own values: making, reading, writing, converting.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/random/random.hpp"
 
 namespace gradus::test_tensor {
 
@@ -68,14 +66,7 @@ TEST_CASE("makers refuse what cannot be") {
   CHECK_ERROR(Shape(std::vector<int64_t>(9, 1)), "9");
 }
 
-TEST_CASE("storage is aligned for vector instructions") {
-  for (const int64_t n : {1, 3, 100, 1000, 1 << 20}) {
-    const Tensor x = empty({n});
-    CHECK(reinterpret_cast<uintptr_t>(x.raw_data()) % 64 == 0);
-  }
-}
-
-TEST_CASE("size, numel, strides") {
+TEST_CASE("size, numel, strides, and the alignment of storage") {
   const Tensor x = zeros({2, 3, 4});
   CHECK(x.dim() == 3);
   CHECK(x.size(0) == 2);
@@ -88,6 +79,8 @@ TEST_CASE("size, numel, strides") {
   CHECK_ERROR(x.size(-4), "-4");
   CHECK_ERROR(full({}, 1).size(0), "[size]");
   CHECK_ERROR(Tensor().shape(), "defined tensor");
+  for (const int64_t n : {1, 3, 100, 1000, 1 << 20})
+    CHECK(reinterpret_cast<uintptr_t>(empty({n}).raw_data()) % 64 == 0);
 }
 
 TEST_CASE("item and at read single elements") {
@@ -164,10 +157,8 @@ TEST_CASE("copy_ reads all before it writes, and refuses elements that share mem
   m.slice(1, 0, 1).expand({2, 2}).fill_(7);  // one value for all
   CHECK(difference(m, f64({7, 3, 7, 4}, {2, 2})) == "");
   Tensor expanded = zeros({1}, DType::float64).expand({2});
-  CHECK_THAT(error_of([&] {
-               expanded.copy_(f64({1, 2}));
-             }),
-             ContainsSubstring("[copy_] elements of the target must not share memory"));
+  CHECK_ERROR(expanded.copy_(ones({2}, DType::float64)),
+              "[copy_] elements of the target must not share memory");
   Tensor windows = view_of(zeros({4}, DType::float64), {3, 2}, {1, 1}, 0);
   CHECK_THROWS_AS(windows.copy_(ones({3, 2})), Error);
 }
@@ -194,9 +185,8 @@ TEST_CASE("set_grad and zero_grad") {
   CHECK_FALSE(x.grad().defined());
   x.set_grad(f64({3, 4}));
   CHECK(difference(x.grad(), f64({3, 4})) == "");
-  CHECK_THAT(error_of([&] { x.set_grad(f64({3})); }),
-             ContainsSubstring("needs float64 (2,), got float64 (1,)"));
-  CHECK_THAT(error_of([&] { x.set_grad(ones({2})); }), ContainsSubstring("got float32"));
+  CHECK_ERROR(x.set_grad(f64({3})), "needs float64 (2,), got float64 (1,)");
+  CHECK_ERROR(x.set_grad(ones({2})), "got float32");
   x.set_grad(zeros({1}, DType::float64).expand({2}));
   Tensor y = leaf({0, 0}, {2});
   y.set_grad(x.grad());

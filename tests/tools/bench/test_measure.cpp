@@ -78,39 +78,28 @@ TEST_CASE("a forward pass and a generated text have the loss of the same batch")
   CHECK(generate.ops_ms > 0);
 }
 
-TEST_CASE("what a twin is handed is the model and the batches that the losses are of") {
+TEST_CASE("what a twin is handed is the model and the batches that the losses are of, in bfloat16 too") {
   const testing::TemporaryFolder folder;
   const std::string path = (folder / "weights.safetensors").string();
-  const Result r = measured(Task::train, 1, 0, path);
-  nn::StateDict state = nn::load_safetensors(path);
-  const Tensor tokens = state.at("tokens");
-  CHECK(tokens.shape() == Shape{16, 3, 7});
-  CHECK(tokens.dtype() == DType::int64);
-  state.erase("tokens");
-  Generator g(5);
-  models::Decoder model(kTiny, g);
-  model.load_state_dict(state);
-  const Tensor first = tokens.select(0, 0);
-  const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
-  CHECK(loss == r.losses.at(0));
-}
+  const auto loss_of_handed = [&] {
+    nn::StateDict state = nn::load_safetensors(path);
+    const Tensor tokens = state.at("tokens"), first = tokens.select(0, 0);
+    CHECK(tokens.shape() == Shape{16, 3, 7});
+    CHECK(tokens.dtype() == DType::int64);
+    state.erase("tokens");
+    Generator g(5);
+    models::Decoder model(kTiny, g);
+    model.load_state_dict(state);
+    return model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
+  };
+  CHECK(measured(Task::train, 1, 0, path).losses.at(0) == loss_of_handed());
 
-TEST_CASE("bfloat16 weights are computed with, and handed on") {
-  const testing::TemporaryFolder folder;
-  const std::string path = (folder / "weights.safetensors").string();
   const Result stored = measured(Task::generate, 1, 0, path, DType::bfloat16);
   CHECK(stored.tokens.size() == 6);
   CHECK(stored.losses != measured(Task::generate).losses);
-  nn::StateDict state = nn::load_safetensors(path);
-  const Tensor first = state.at("tokens").select(0, 0);
-  const Tensor table = state.at("wte.weight");  // read as float32
+  const Tensor table = nn::load_safetensors(path).at("wte.weight");  // read as float32
   CHECK(table.to_vector<float>() == table.to(DType::bfloat16).to(DType::float32).to_vector<float>());
-  state.erase("tokens");
-  Generator g(5);
-  models::Decoder model(kTiny, g);
-  model.load_state_dict(state);
-  const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
-  CHECK(std::abs(loss - stored.losses.at(0)) <= 1e-5);
+  CHECK(std::abs(loss_of_handed() - stored.losses.at(0)) <= 1e-5);
 }
 
 TEST_CASE("a floor is a time, for products and for reading") {

@@ -33,6 +33,10 @@ TEST_CASE("no relative tolerance reaches an infinity") {
   CHECK(!cases::compare_value(f64({kInf}), f64({1e300})).message.empty());
   CHECK(!cases::compare_expected(f64({1}), f64({-kInf}), 0, 1e-3).message.empty());
   CHECK(cases::compare_expected(f64({kInf}), f64({kInf}), 0, 1e-3).message.empty());
+  for (const auto& [got, expected] :
+       {std::pair{-kInf, kInf}, {1, -kInf}, {-kInf, 1}, {kNan, 1}, {1, kNan}, {kNan, -kInf}})
+    CHECK(!cases::compare_expected(f32({got}), f32({expected}), 1e30, 0).message.empty());
+  CHECK(!cases::compare_expected(f32({1}), f32({1}, {1, 1}), 0, 0).message.empty());
 }
 
 TEST_CASE("numbers agree within tolerance * max(1, |expected|)") {
@@ -43,8 +47,12 @@ TEST_CASE("numbers agree within tolerance * max(1, |expected|)") {
   CHECK(same(1e6 + 9e-7, 1e6));
   CHECK(!same(1e6 + 2e-6, 1e6));
   CHECK(!same(-1, 1));
-  CHECK(compared(i64({1, 2}), i64({1, 2})).empty());
-  CHECK(!compared(i64({1, 3}), i64({1, 2})).empty());
+  const int64_t large = (int64_t{1} << 53) + 1;
+  CHECK(compared(i64({1, large}), i64({1, large})).empty());
+  CHECK(!compared(i64({1, large}), i64({1, large - 1})).empty());
+  CHECK(cases::compare_expected(f32({1}), f64({1.5}), 0.5, 0).message.empty());
+  CHECK(!cases::compare_expected(f32({1}), f64({1.5}), 0.499, 0).message.empty());
+  CHECK(cases::compare_expected(f32({0.1}), f64({0.1}), 0, 0).message.empty());
 }
 
 TEST_CASE("shape, dtype and presence are exact") {

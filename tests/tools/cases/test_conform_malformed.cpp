@@ -1,6 +1,7 @@
 // Conformance files that are not as the format has it: an error that names file and line, and never a crash.
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
+#include "tools/cases/changed.hpp"
 #include "tools/conform/conform_cases.hpp"
 
 namespace gradus::cases::test_conform_malformed {
@@ -12,87 +13,60 @@ std::string refusal(const std::string& text) {
 }
 
 TEST_CASE("a malformed line is refused with file, line and expectation") {
-  const auto refused = [](const std::function<void(json&)>& change, const std::string& words) {
-    json c = product_case();
-    change(c);
-    const std::string error = refusal(product_case().dump() + "\n\n" + c.dump() + "\n");
+  const auto refused = [](const Changes& changes, const std::string& words) {
+    const std::string bad = changed(product_case(), changes).dump();
+    const std::string error = refusal(product_case().dump() + "\n\n" + bad + "\n");
     INFO(error);
     CHECK(error.starts_with("[conform] f.jsonl:3"));
     CHECK(error.find('\n') == std::string::npos);
     CHECK_HAS(error, words);
   };
-  for (const char* field : {"id", "op", "inputs", "args", "outputs", "cotangents", "grads"})
-    refused([&](json& c) { c.erase(field); }, std::string("f.jsonl:3 must have a field '") + field + "'");
-  refused([](json& c) { c = 3; }, "f.jsonl:3 must be an object, got 3");
-  refused([](json& c) { c["op"] = "mull"; }, ": op must be a known operation, got 'mull'");
-  refused([](json& c) { c["op"] = 3; }, ": op must be a string, got 3");
-  refused([](json& c) { c["args"] = 3; }, ": args must be an object, got 3");
-  refused([](json& c) { c["args"]["alpha"] = 2; }, "mul has no argument 'alpha'");
-  refused(
-      [](json& c) {
-        c["args"]["alpha"] = {{"a", 1}};
-      },
-      ": args, alpha must be a number, a string or a list, got an object of 1");
-  refused(
-      [](json& c) {
-        c["op"] = "sum";
-        c["args"]["dim"] = {0, 0.5};
-      },
-      ": args, dim[1] must be a whole number of 64 bits, got 0.5");
-  refused([](json& c) { c["inputs"][1]["name"] = "y"; }, ": grads, other must not be there");
-  refused([](json& c) { c["inputs"][1]["name"] = "x"; },
-          ": inputs[1], name must be of one input only, got 'x' again");
-  refused([](json& c) { c["grads"]["z"] = c["grads"]["x"]; },
-          ": grads, z must not be there, for no input has that name");
-  refused([](json& c) { c["grad2"]["v"]["z"] = c["grads"]["x"]; }, ": grad2, v, z must not be there");
-  refused([](json& c) { c["grad2"].erase("v"); }, ": grad2 must have a field 'v'");
-  refused(
-      [](json& c) {
-        c["inputs"].erase(1);
-        c["grads"].erase("other");
-        c.erase("grad2");
-      },
-      "mul needs 'other', an input or a number");
-  refused(
-      [](json& c) {
-        json extra = c["inputs"][0];
-        extra["name"] = "extra";
-        c["inputs"].push_back(extra);
-      },
-      "mul has no input 'extra'");
-  refused(
-      [](json& c) {
-        c["op"] = "softmax";
-        c["inputs"].erase(1);
-        c["grads"].erase("other");
-        c.erase("grad2");
-        c["args"]["dim"] = 0.5;
-      },
-      ": args, dim must be a whole number of 64 bits, got 0.5");
-  const auto x_refused = [&](const char* field, const json& value, const std::string& words) {
-    refused([&](json& c) { c["inputs"][0][field] = value; }, words);
+  for (const std::string field : {"id", "op", "inputs", "args", "outputs", "cotangents", "grads"})
+    refused({{"/" + field, kErased}}, "f.jsonl:3 must have a field '" + field + "'");
+  const json x = product_case()["inputs"][0], gx = product_case()["grads"]["x"],
+             extra = changed(x, {{"/name", "extra"}});
+  const Changes only_x = {{"/inputs/1", kErased}, {"/grads/other", kErased}, {"/grad2", kErased}};
+  refused({{"", 3}}, "f.jsonl:3 must be an object, got 3");
+  refused({{"/op", "mull"}}, ": op must be a known operation, got 'mull'");
+  refused({{"/op", 3}}, ": op must be a string, got 3");
+  refused({{"/args", 3}}, ": args must be an object, got 3");
+  refused({{"/args/alpha", 2}}, "mul has no argument 'alpha'");
+  refused({{"/args/alpha", {{"a", 1}}}},
+          ": args, alpha must be a number, a string or a list, got an object of 1");
+  refused({{"/op", "sum"}, {"/args/dim", {0, 0.5}}},
+          ": args, dim[1] must be a whole number of 64 bits, got 0.5");
+  refused({{"/inputs/1/name", "y"}}, ": grads, other must not be there");
+  refused({{"/inputs/1/name", "x"}}, ": inputs[1], name must be of one input only, got 'x' again");
+  refused({{"/grads/z", gx}}, ": grads, z must not be there, for no input has that name");
+  refused({{"/grad2/v/z", gx}}, ": grad2, v, z must not be there");
+  refused({{"/grad2/v", kErased}}, ": grad2 must have a field 'v'");
+  refused(only_x, "mul needs 'other', an input or a number");
+  refused({{"/inputs/2", extra}}, "mul has no input 'extra'");
+  Changes softmax = only_x;
+  softmax.insert(softmax.end(), {{"/op", "softmax"}, {"/args/dim", 0.5}});
+  refused(softmax, ": args, dim must be a whole number of 64 bits, got 0.5");
+  const auto x_refused = [&](const std::string& field, const json& value, const std::string& words) {
+    refused({{"/inputs/0/" + field, value}}, ": inputs[0]" + words);
   };
-  x_refused("dtype", "f32", ": inputs[0], dtype must be f64, i64 or bool, got 'f32'");
-  x_refused("dtype", "i64", ": inputs[0] must be f64 to have a gradient, got int64");
-  x_refused("data", {1, 2, 3}, ": inputs[0], data must have 2 elements for shape (2,), got 3");
-  x_refused("data", {1, "two"}, ": inputs[0], data[1] must be a number, 'nan', 'inf' or '-inf', got 'two'");
-  x_refused("data", 1, ": inputs[0], data must be a list, got 1");
-  x_refused("shape", {-2}, ": inputs[0], shape[0] must be a whole number of at least 0, got -2");
-  x_refused("shape", {2.5}, ": inputs[0], shape[0] must be a whole number of at least 0, got 2.5");
-  x_refused("shape", {4294967296, 4294967296, 4294967296},
-            ": inputs[0], shape must have at most 134217728 elements");
-  x_refused("requires_grad", 1, ": inputs[0], requires_grad must be true or false, got 1");
-  x_refused("name", nullptr, ": inputs[0], name must be a string, got null");
+  x_refused("dtype", "f32", ", dtype must be f64, i64 or bool, got 'f32'");
+  x_refused("dtype", "i64", " must be f64 to have a gradient, got int64");
+  x_refused("data", {1, 2, 3}, ", data must have 2 elements for shape (2,), got 3");
+  x_refused("data", {1, "two"}, ", data[1] must be a number, 'nan', 'inf' or '-inf', got 'two'");
+  x_refused("data", 1, ", data must be a list, got 1");
+  x_refused("shape", {-2}, ", shape[0] must be a whole number of at least 0, got -2");
+  x_refused("shape", {2.5}, ", shape[0] must be a whole number of at least 0, got 2.5");
+  x_refused("shape", {4294967296, 4294967296, 4294967296}, ", shape must have at most 134217728 elements");
+  x_refused("requires_grad", 1, ", requires_grad must be true or false, got 1");
+  x_refused("name", nullptr, ", name must be a string, got null");
 }
 
 TEST_CASE("malformed subscripts are refused with the forms that they may have") {
   const auto refused = [](const json& index, const std::string& words) {
-    json c = product_case();
-    c["op"] = "__getitem__";
-    c["inputs"].erase(1);
-    c["grads"].erase("other");
-    c.erase("grad2");
-    c["args"]["index"] = index;
+    const json c = changed(product_case(), {{"/op", "__getitem__"},
+                                            {"/inputs/1", kErased},
+                                            {"/grads/other", kErased},
+                                            {"/grad2", kErased},
+                                            {"/args/index", index}});
     const std::string error = refusal(c.dump());
     CHECK(error.starts_with("[conform] f.jsonl:1"));
     CHECK_HAS(error, words);

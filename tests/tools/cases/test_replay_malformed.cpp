@@ -1,6 +1,7 @@
 // Replay of malformed files: an error that names case and step, and never a crash.
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
+#include "tools/cases/changed.hpp"
 #include "tools/replay/replay_files.hpp"
 
 namespace gradus::cases::test_replay_malformed {
@@ -8,29 +9,27 @@ namespace gradus::cases::test_replay_malformed {
 using namespace testing;
 
 TEST_CASE("a malformed file is refused with case, step and expectation") {
-  const auto refused = [](const std::function<void(json&, json&)>& change,
-                          const std::vector<std::string>& words) {
-    json cases = small();
-    change(cases[0], cases[0]["steps"][1]);
-    const std::string error = refusal(cases);
+  const auto refused = [](const std::string& at, const json& value, const std::vector<std::string>& words) {
+    const std::string error = refusal(changed(small(), {{"/0" + at, value}}));
     INFO(error);
     CHECK(error.starts_with("[replay] f.json"));
     CHECK(error.find('\n') == std::string::npos);
     for (const std::string& word : words) CHECK_HAS(error, word);
   };
-  const std::string step = "case 'small', steps[1]";
   // The case.
-  refused([](json& c, json&) { c.erase("name"); }, {"cases[0] must have a field 'name'"});
-  refused([](json& c, json&) { c.erase("steps"); }, {"case 'small' must have a field 'steps'"});
-  refused([](json& c, json&) { c["steps"] = 3; }, {"steps must be a list, got 3"});
-  refused([](json& c, json&) { c["stpes"] = 3; }, {"cases[0] must have no field 'stpes'"});
-  refused([](json& c, json&) { c["manual_seed"] = 1.5; }, {"manual_seed must be a whole number", "1.5"});
-  refused([](json& c, json&) { c = 3; }, {"cases[0] must be an object, got 3"});
+  refused("/name", kErased, {"cases[0] must have a field 'name'"});
+  refused("/steps", kErased, {"case 'small' must have a field 'steps'"});
+  refused("/steps", 3, {"steps must be a list, got 3"});
+  refused("/stpes", 3, {"cases[0] must have no field 'stpes'"});
+  refused("/manual_seed", 1.5, {"manual_seed must be a whole number", "1.5"});
+  refused("", 3, {"cases[0] must be an object, got 3"});
   // Tensors.
-  const auto x_refused = [&](const char* field, const json& value, const std::string& words) {
-    refused([&](json& c, json&) { c["inputs"]["x"][field] = value; }, {"case 'small', inputs, x", words});
+  const auto x_refused = [&](const std::string& field, const json& value, const std::string& words) {
+    refused("/inputs/x/" + field, value, {"case 'small', inputs, x", words});
   };
   x_refused("dtype", "f16", "dtype must be f32, f64, i64 or bool, got 'f16'");
+  x_refused("dtype", "i64", "data[2] must be a whole number");
+  x_refused("dtype", "bool", "data[0] must be true or false, got 1");
   x_refused("data", {1, 2, 3}, "data must have 4 elements for shape (2, 2), got 3");
   x_refused("data", {1, 2, 3, "four"}, "data[3] must be a number, 'nan', 'inf' or '-inf', got 'four'");
   x_refused("data", {1, 2, 3, 1e39}, "data[3] must fit a float32");
@@ -39,33 +38,23 @@ TEST_CASE("a malformed file is refused with case, step and expectation") {
   x_refused("shape", {1 << 30, 1 << 30, 1 << 30, 1 << 30}, "shape must have at most 134217728 elements");
   x_refused("shape", {1, 1, 1, 1, 1, 1, 1, 1, 4}, "at most 8 sizes, got 9");
   x_refused("sahpe", {2, 2}, "must have no field 'sahpe'");
-  refused([](json& c, json&) { c["inputs"]["x"]["dtype"] = "i64"; }, {"data[2] must be a whole number"});
-  refused([](json& c, json&) { c["inputs"]["x"]["dtype"] = "bool"; },
-          {"data[0] must be true or false, got 1"});
   // Steps.
-  refused([](json&, json& s) { s["op"] = "mull"; },
-          {step, "op must be an operation of the format, got 'mull'"});
-  refused([](json&, json& s) { s.erase("op"); }, {step, "must have a field 'op'"});
-  refused([](json&, json& s) { s["expcted"] = 1; }, {step, "must have no field 'expcted'"});
-  refused([](json&, json& s) { s["in"] = {"x", "w"}; }, {step, "(mul) needs a tensor 'w'"});
-  refused([](json&, json& s) { s["in"] = {"x"}; }, {step, "(mul) mul needs 'other', an input or a number"});
-  refused([](json&, json& s) { s["in"] = "x"; }, {step, "in must be a list, got 'x'"});
-  refused([](json&, json& s) { s["args"] = {{"dim", 1}}; }, {step, "args, dim must not be there"});
-  refused(
-      [](json&, json& s) {
-        s["out"] = {"a", "b"};
-      },
-      {step, "expected must be a tensor for each of 2 outputs"});
-  refused([](json&, json& s) { s.erase("rtol"); }, {step, "expected, atol and rtol"});
-  refused([](json&, json& s) { s["atol"] = -1; },
-          {step, "atol must be a finite number of at least 0, got -1"});
-  refused([](json&, json& s) { s["text"] = "1"; }, {step, "text must be a list"});
+  const auto step_refused = [&](const std::string& field, const json& value, const std::string& words) {
+    refused("/steps/1" + field, value, {"case 'small', steps[1]", words});
+  };
+  step_refused("/op", "mull", "op must be an operation of the format, got 'mull'");
+  step_refused("/op", kErased, "must have a field 'op'");
+  step_refused("/expcted", 1, "must have no field 'expcted'");
+  step_refused("/in", {"x", "w"}, "(mul) needs a tensor 'w'");
+  step_refused("/in", {"x"}, "(mul) mul needs 'other', an input or a number");
+  step_refused("/in", "x", "in must be a list, got 'x'");
+  step_refused("/args", {{"dim", 1}}, "args, dim must not be there");
+  step_refused("/out", {"a", "b"}, "expected must be a tensor for each of 2 outputs");
+  step_refused("/rtol", kErased, "expected, atol and rtol");
+  step_refused("/atol", -1, "atol must be a finite number of at least 0, got -1");
+  step_refused("/text", "1", "text must be a list");
   const auto op_refused = [&](const char* op, const json& in, const json& args, const std::string& words) {
-    refused(
-        [&](json&, json& s) {
-          s = {{"op", op}, {"in", in}, {"args", args}, {"out", "z"}};
-        },
-        {step, words});
+    step_refused("", {{"op", op}, {"in", in}, {"args", args}, {"out", "z"}}, words);
   };
   const json x = {"x"}, none = json::array();
   op_refused("transpose", x, {{"dim0", 0}}, "(transpose) transpose needs an argument 'dim1'.");

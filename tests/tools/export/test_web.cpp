@@ -95,7 +95,7 @@ TEST_CASE("numbers that fill more than a file go on in the next") {
   for (int i = 0; i < 2; ++i) {
     const std::string text = argument(files::read(folder / concat("weights-", i, ".js")), "weights");
     if (i == 0) CHECK(text.size() == (24 << 20) / 3 * 4 + 2);
-    bytes += decoded(text.substr(1, text.size() - 2)).size();
+    bytes += (text.size() - 2) / 4 * 3 - static_cast<size_t>(std::count(text.end() - 4, text.end(), '='));
   }
   CHECK(bytes == 4 * count);
 }

@@ -19,18 +19,14 @@ Work work_of(int64_t machines) {
           .parts = {{.values = 100, .cost = 9}, {.values = 100, .cost = 5}, {.values = 50, .cost = 4}}};
 }
 
-TEST_CASE("one machine sends nothing") {
+TEST_CASE("one machine sends nothing, and a network without limits leaves compute and update") {
   const StepTime time = step_time(work_of(1), kThousandBytes);
   CHECK(time.total() == 11);
   CHECK(time.compute == 8);
   CHECK(time.update == 3);
   CHECK(time.received == 0);
-}
-
-TEST_CASE("a network without limits leaves compute and update") {
-  const StepTime time =
-      step_time(work_of(4), {.bandwidth = std::numeric_limits<double>::infinity(), .latency = 0});
-  CHECK(time.total() == 11);
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  CHECK(step_time(work_of(4), {.bandwidth = kUnlimited, .latency = 0}).total() == 11);
 }
 
 TEST_CASE("gradients that are there at the end of backward are all on the wire after it") {

@@ -1,7 +1,8 @@
-// Values of matmul and linear against three nested loops.
+// matmul against three nested loops, and what products refuse. tests/tools/conform has PyTorch's answers to
+// plain calls.
 #include "autograd/compare.hpp"
 
-namespace gradus::test_ops_matmul {
+namespace gradus::test_ops_products {
 
 using namespace gradus::testing;
 
@@ -16,14 +17,6 @@ Tensor by_loops(const Tensor& a, const Tensor& b) {
     }
   return f64(c, {a.size(0), b.size(1)});
 }
-
-class Draw {
- public:
-  Tensor operator()(const Shape& shape) { return randn(shape, generator_, DType::float64); }
-
- private:
-  Generator generator_{5};
-};
 
 TEST_CASE("matrices of all sizes and layouts") {
   Draw draw;
@@ -92,4 +85,20 @@ TEST_CASE("shapes that do not fit are refused with both shapes") {
   CHECK_ERROR(linear(ones({2, 3}), ones({4, 3}), ones({3})), "bias must be (4,)");
 }
 
-}  // namespace gradus::test_ops_matmul
+TEST_CASE("einsum takes int64, and says which part of the equation is wrong") {
+  CHECK(difference(einsum("i,i->i", {i64({2, 3}), i64({4, 5})}), i64({8, 15})) == "");
+  const Tensor a = zeros({2, 3});
+  const auto error = [&](const char* equation, const std::vector<Tensor>& operands) {
+    return error_of([&] { einsum(equation, operands); });
+  };
+  CHECK(error("ij", {}) == "[einsum] needs at least one operand.");
+  CHECK(error("ij,jk->ik", {a}) == "[einsum] needs a term for each operand, got 'ij,jk' and 1 operands.");
+  CHECK(error("ijk", {a}) == "[einsum] the term 'ijk' must name each dimension, got shape (2, 3).");
+  CHECK(error("i1", {a}) == "[einsum] a term must be of letters and at most one '...', got 'i1'.");
+  CHECK(error("ij,jk", {a, a}) == "[einsum] dimensions 'j' must be equal or 1, got 3 and 2.");
+  CHECK(error("ii", {a}) == "[einsum] dimensions 'i' of an operand must be equal, got shape (2, 3).");
+  CHECK(error("ij->ik", {a}) ==
+        "[einsum] the result must have letters of the operands, each once, got 'k' in 'ij->ik'.");
+}
+
+}  // namespace gradus::test_ops_products
