@@ -1,5 +1,5 @@
 // Named tensors in files: safetensors, as the Hugging Face tools read and write them, and for reading
-// PyTorch's checkpoints (.pt, .pth, .bin) and NumPy's arrays (.npy, .npz); tensor_file.cpp has the latter.
+// PyTorch's checkpoints (.pt, .pth, .bin), which tensor_file.cpp has.
 //
 // Layout of safetensors: 8 bytes little-endian header length N, N bytes of JSON, then the values, packed and
 // little-endian. The reader is strict: every byte of a file must belong to the header or to a tensor. Readers

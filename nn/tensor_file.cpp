@@ -1,11 +1,9 @@
-// Checkpoints of PyTorch and arrays of NumPy; see safetensors.hpp.
+// Checkpoints of PyTorch; see safetensors.hpp.
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "gradus/files/error.hpp"
-#include "gradus/files/json.hpp"
 #include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/zip.hpp"
@@ -14,17 +12,13 @@
 namespace gradus::nn {
 namespace {
 
-constexpr std::string_view kNumpy = "\x93NUMPY";
 constexpr std::string_view kOldCheckpoint = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
-// Bytes that are read of an array to find its header: those of 8 dimensions have at most 320
-// (numpy.lib.format).
-constexpr size_t kNumpyHeader = 512;
 
-enum class Format { safetensors, zip, numpy, pickle };
+enum class Format { safetensors, zip, pickle };
 
 /// What a file is, by structures that exclude each other. In safetensors, bytes 4 to 7 are 0, as the length
-/// of the header is below 2^32, and the next one is {. There, an archive has a compression method, an array a
-/// part of its name, and a pickle opcodes, or the end of a number that no dictionary begins with. The name of
+/// of the header is below 2^32, and the next one is {. There, an archive has a compression method, and a
+/// pickle opcodes, or the end of a number that no dictionary begins with. The name of
 /// a file decides only whose error describes other bytes.
 Format format_of(const std::filesystem::path& path, std::string_view begin) {
   const auto protocol = begin.size() > 2 && begin[0] == '\x80' ? begin[1] : '\0';
@@ -33,12 +27,12 @@ Format format_of(const std::filesystem::path& path, std::string_view begin) {
     return begin.size() >= 2 && mark.starts_with(begin.substr(0, mark.size()));
   };
   if (begins("PK\3\4") || begins("PK\5\6")) return Format::zip;
-  if (begin.starts_with(kNumpy)) return Format::numpy;
   if (protocol >= 2 && protocol <= 5 && begin[2] != '\0') return Format::pickle;
   if (path.extension() == ".safetensors" || begin.starts_with("version ")) return Format::safetensors;
   fail("tensors", files::plain(path.string()),
-       " must be safetensors (a length of 8 bytes, then {), an archive of PyTorch or NumPy (PK), an array of "
-       "NumPy, or a pickle of protocol 2 to 5, got ",
+       " must be safetensors (a length of 8 bytes, then {), an archive of PyTorch (PK), or a pickle of "
+       "protocol 2 "
+       "to 5, got ",
        begin.empty() ? "an empty file"
                      : concat("a file that begins with ", files::in_quotes(begin.substr(0, 9))),
        ".");
@@ -63,17 +57,9 @@ class StridedFile final : public TensorFile {
       std::vector<std::string> pickles;
       for (const auto& [name, entry] : zip_->entries())
         if (name == "data.pkl" || name.ends_with("/data.pkl")) pickles.push_back(name);
-      if (pickles.size() > 1) refuse("must have one data.pkl, got ", pickles.size(), ".");
-      if (!pickles.empty()) {
-        add_checkpoint(pickles[0].substr(0, pickles[0].size() - 8), zip_->read_text(pickles[0]));
-        return;
-      }
-      for (const auto& [name, entry] : zip_->entries())
-        add_array(name.ends_with(".npy") ? name.substr(0, name.size() - 4) : name, name,
-                  zip_->read(name, kNumpyHeader), entry.bytes);
-    } else if (format == Format::numpy) {
-      loaded_ = {"", files::read(path)};
-      add_array(path.stem().string(), "", loaded_->second, loaded_->second.size());
+      if (pickles.size() != 1)
+        refuse("must have one data.pkl, as a checkpoint of PyTorch has, got ", pickles.size(), ".");
+      add_checkpoint(pickles[0].substr(0, pickles[0].size() - 8), zip_->read_text(pickles[0]));
     } else if (is_old) {
       refuse(
           "must be a zip archive, as PyTorch writes since 1.6, got an older checkpoint. Hint: "
@@ -132,41 +118,6 @@ class StridedFile final : public TensorFile {
     }
     header_.metadata = std::move(pickle.values);
     header_.state = std::move(pickle.state);
-  }
-
-  /// An array of `bytes` bytes with its header, which begins with `text`. The header is a dictionary of
-  /// Python with keys descr, fortran_order and shape (numpy.lib.format).
-  void add_array(const std::string& name, const std::string& member, std::string_view text, uint64_t bytes) {
-    const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-    const bool is_first = byte(6) == 1;  // of the versions; later ones have a length of 4 bytes
-    const size_t begin = is_first ? 10 : 12;
-    const size_t length = byte(8) | byte(9) << 8U | (is_first ? 0 : byte(10) << 16U | byte(11) << 24U);
-    if (!text.starts_with(kNumpy) || text.size() < begin ||
-        length > std::min(text.size(), kNumpyHeader) - begin)
-      refuse(files::in_quotes(member), " must be an array of NumPy with a header, got other bytes.");
-    std::string json;
-    for (const char c : text.substr(begin, length)) {
-      if ((c == ')' || c == '}') && json.ends_with(", ")) json.resize(json.size() - 2);
-      if (c == ')' && json.ends_with(",")) json.pop_back();
-      json += c == '\'' ? '"' : c == '(' ? '[' : c == ')' ? ']' : c == 'T' ? 't' : c == 'F' ? 'f' : c;
-    }
-    const files::Json parsed(json, op_, concat(name_, ": ", member));
-    const files::Field root = parsed.root(), descr = root.at("descr");
-    static const std::map<std::string_view, const char*> dtypes = {
-        {"<f4", "F32"}, {"<f8", "F64"}, {"<f2", "F16"}, {"<i8", "I64"}, {"<i4", "I32"}, {"<i2", "I16"},
-        {"|i1", "I8"},  {"<u8", "U64"}, {"<u4", "U32"}, {"<u2", "U16"}, {"|u1", "U8"},  {"|b1", "BOOL"}};
-    const auto dtype = dtypes.find(descr.text());
-    if (dtype == dtypes.end()) descr.refuse("must be little-endian numbers, got ", descr.shown(), ".");
-    Shape shape;
-    for (const files::Field& size : root.at("shape").items()) shape.push_back(size.integer(0));
-    check_sizes(op_, shape);
-    Shape strides = contiguous_strides(shape);
-    if (root.at("fortran_order").flag()) {
-      const Shape reversed = contiguous_strides(Shape(
-          std::vector<int64_t>(std::reverse_iterator(shape.end()), std::reverse_iterator(shape.begin()))));
-      for (int i = 0; i < shape.size(); ++i) strides[i] = reversed[shape.size() - 1 - i];
-    }
-    add({.name = name, .dtype = dtype->second, .shape = shape}, begin + length, bytes, {member, strides});
   }
 
   std::istream& values(const TensorEntry& entry) override {

@@ -65,8 +65,8 @@ void read_safetensors(std::string_view bytes) {
   }
 }
 
-/// Checkpoints, archives of arrays and single arrays.
-void read_strided(std::string_view bytes) {
+/// Checkpoints of PyTorch.
+void read_checkpoint(std::string_view bytes) {
   const MemoryFile file(bytes);
   const auto opened = nn::open_tensors(file.path());
   for (const nn::TensorEntry& entry : opened->header().entries)
@@ -187,8 +187,7 @@ void read_conform(std::string_view bytes) { (void)cases::read_calls(bytes, kFile
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
       {"safetensors", read_safetensors},
-      {"checkpoint", read_strided},
-      {"npy", read_strided},
+      {"checkpoint", read_checkpoint},
       {"pickle", read_pickle},
       {"zip", read_zip},
       {"index", read_index},

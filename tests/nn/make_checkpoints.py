@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes golden/checkpoints: small files of PyTorch and NumPy as others save them, and values.safetensors, what they hold.
+"""Writes golden/checkpoints: small files of PyTorch as others save them, and views.safetensors, what one holds.
 
-    /usr/bin/python3 make_checkpoints.py    # needs PyTorch and NumPy; the files in the repository came from 1.13 and 1.24
+    /usr/bin/python3 make_checkpoints.py    # needs PyTorch; the files in the repository came from 1.13
 
 nano.pt is nanoGPT's ckpt.pt, of a compiled model; meta.pkl its character vocabulary; book.pth the state and the optimizer of the
 book Build a Large Language Model (From Scratch); views.pt has tensors that share storages and are not contiguous; evil.pt and
-evil.pkl would call os.system; old.pt has PyTorch's format from before 1.6; arrays.npz and deflated.npz are NumPy's.
+evil.pkl would call os.system; old.pt has PyTorch's format from before 1.6; deflated.pt is views.pt in a compressed archive.
 The models have the weights of tests/models/golden/model.
 """
 import collections
@@ -14,8 +14,8 @@ import os
 import pathlib
 import pickle
 import sys
+import zipfile
 
-import numpy as np
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -76,13 +76,6 @@ def views():
             "parameter": torch.nn.Parameter(torch.tensor([[1.0, 2.0]])), "nested": {"list": [torch.tensor([5.0]), 3, "x"]}}
 
 
-def arrays():
-    matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
-    return {"matrix": matrix, "fortran": np.asfortranarray(matrix), "double": np.array([0.1, 0.2]),
-            "half": np.array([0.5, -2], dtype=np.float16), "long": np.array([[1], [-2]]), "flags": np.array([True, False]),
-            "scalar": np.float32(7), "zeros": np.zeros((20, 30), np.float32)}
-
-
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     torch.save(nano(), FOLDER / "nano.pt")
@@ -94,20 +87,15 @@ def main():
     characters = sorted("\n !abcdefgh")
     (FOLDER / "meta.pkl").write_bytes(pickle.dumps({
         "vocab_size": len(characters), "itos": dict(enumerate(characters)), "stoi": {c: i for i, c in enumerate(characters)}}))
-    np.savez(FOLDER / "arrays.npz", **arrays())
-    np.savez_compressed(FOLDER / "deflated.npz", **arrays())
-    np.save(FOLDER / "fortran.npy", arrays()["fortran"])
+    with zipfile.ZipFile(FOLDER / "views.pt") as stored, zipfile.ZipFile(FOLDER / "deflated.pt", "w") as archive:
+        for name in stored.namelist():
+            archive.writestr(zipfile.ZipInfo(name), stored.read(name), zipfile.ZIP_DEFLATED)
     values = {"nested.list.0": torch.tensor([5.0])}
     for name, tensor in views().items():
         if name != "nested":
             values[name] = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
     values["flags"] = values["flags"].long()
     write_safetensors(FOLDER / "views.safetensors", values)
-    of_arrays = {}
-    for name, array in arrays().items():
-        tensor = torch.tensor(np.ascontiguousarray(array) if array.ndim else array)
-        of_arrays[name] = tensor.long() if tensor.dtype == torch.bool else tensor.float() if array.dtype == np.float16 else tensor
-    write_safetensors(FOLDER / "arrays.safetensors", of_arrays)
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ Action add_info(CLI::App& verb, const std::string& program) {
   verb.add_option("folder", flags->folder,
                   "Run folder, or a folder with config.json and model.safetensors;\n"
                   "or a file: safetensors or an index of shards, GGUF, a checkpoint\n"
-                  "of PyTorch (.pt, .pth, .bin), NumPy's .npz or .npy, a pickle")
+                  "of PyTorch (.pt, .pth, .bin), a pickle")
       ->type_name("PATH");
   for (const train::Setting& row : train::settings())
     if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);
