@@ -55,7 +55,7 @@ Loss decoder_loss(const models::Decoder& model) {
 }
 
 BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig& config) {
-  if (config.windows == kRandom) return dataset.training_batches();
+  if (config.windows == Windows::random) return dataset.training_batches();
   return dataset.shuffled_batches(static_cast<uint64_t>(config.seed));
 }
 

@@ -60,7 +60,7 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
   models::Decoder model(config.model, unused);
   if (config.lora > 0) nn::add_lora(model, config.lora_options(), unused);
   const ParameterGroups groups = config.parameter_groups();
-  const DType frozen = weights_dtype(config.weights);
+  const DType frozen = dtype_of(config.weights);
   NamedParameters trained;
   bytes.parameters = bytes.gradients = bytes.packed = 0;
   for (const NamedParameter& one : model.named_parameters()) {

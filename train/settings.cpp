@@ -41,11 +41,14 @@ std::vector<std::string> precisions() {
   return names;
 }
 
-std::vector<std::string> window_orders() { return {kShuffled, kRandom}; }
-
 std::string parts_of_architectures() {
   return joined(models::architectures(), "\n",
                 [](const models::Architecture* row) { return concat(row->name, ": ", row->parts); });
+}
+
+template <class E>
+Words words_of() {
+  return words(E{});
 }
 
 template <auto Member>
@@ -53,8 +56,6 @@ Setting row(std::string_view key, SettingGroup group, std::string_view unit, con
             const Setting::Options& options = {}) {
   return {key, at<Member>, group, unit, help, options};
 }
-
-std::vector<std::string> loss_parts() { return {kAnswers, "all"}; }
 
 std::vector<Setting> make_settings() {
   using Config = TrainConfig;
@@ -84,7 +85,7 @@ std::vector<Setting> make_settings() {
                              {.traits = kStoredIfSet | kResumable}),
       row<&Config::loss_on>("loss-on", text, "NAME",
                             "JSONL: answers or all; the tokens of examples that the loss counts",
-                            {.traits = kStoredIfSet, .choices = loss_parts}),
+                            {.traits = kStoredIfSet, .choices = words_of<LossOn>}),
       row<&Config::skip_bad>("skip-bad", text, "", "JSONL: count bad lines instead of refusing them",
                              {.traits = kStoredIfSet | kResumable}),
       row<&Config::chat_format>("chat-format", text, "NAME",
@@ -110,7 +111,7 @@ std::vector<Setting> make_settings() {
       row<&Config::windows>("windows", text, "NAME",
                             "Training windows: shuffled reads each once an epoch, in a new\norder; random "
                             "draws them with replacement, as --text-weights does",
-                            {.traits = kStoredIfSet, .choices = window_orders}),
+                            {.traits = kStoredIfSet, .choices = words_of<Windows>}),
 
       row<&Config::init_from>(
           "init-from", model, "DIR",
@@ -245,6 +246,9 @@ std::vector<Setting> make_settings() {
 std::string typed(const std::string& value) { return value; }
 std::string typed(DType value) { return precision_name(value); }
 template <class T>
+requires requires(T value) { word(value); }
+std::string typed(T value) { return word(value); }
+template <class T>
 std::string typed(const std::vector<T>& values) {
   return values.empty() ? "empty" : joined(values, " ");
 }
@@ -272,6 +276,9 @@ class Checker {
   explicit Checker(const Setting& row) : row_(row) {}
 
   void operator()(bool) const {}
+  template <class T>
+  requires requires(T value) { word(value); }
+  void operator()(T) const {}
   void operator()(DType value) const { (void)precision_name(value); }
   template <class T>
   requires std::is_arithmetic_v<T>

@@ -85,29 +85,27 @@ EventFileObserver::EventFileObserver(const fs::path& folder, int64_t steps_done,
   file_.add(beginning(steps_done));
 }
 
+/// Summary: value = 1, repeated, with tag = 1 and simple_value = 2.
+template <class Report>
+void EventFileObserver::add(const Report& report, std::span<const Metric<Report>> metrics) {
+  std::string values;
+  for (const Metric<Report>& metric : metrics)
+    values += bytes(1, bytes(1, metric.tag) + number(2, static_cast<float>(metric.value(report))));
+  try {
+    if (!failure_) file_.add(record(event(report.step, bytes(5, values))));
+  } catch (const RunError&) {
+    failure_ = std::current_exception();
+  }
+}
+
 void EventFileObserver::on_step(const StepReport& report) {
   next_.on_step(report);
-  add(report.step, {{"train/loss", report.loss},
-                    {"train/lr", report.lr},
-                    {"train/grad_norm", report.grad_norm},
-                    {"train/tokens_per_s", static_cast<double>(report.tokens) / report.seconds}});
+  add<StepReport>(report, kStepMetrics);
 }
 
 void EventFileObserver::on_eval(const EvalReport& report) {
   next_.on_eval(report);
-  add(report.step, {{"val/loss", report.val_loss}});
-}
-
-/// Summary: value = 1, repeated, with tag = 1 and simple_value = 2.
-void EventFileObserver::add(int64_t step, const Scalars& scalars) {
-  std::string values;
-  for (const auto& [tag, value] : scalars)
-    values += bytes(1, bytes(1, tag) + number(2, static_cast<float>(value)));
-  try {
-    if (!failure_) file_.add(record(event(step, bytes(5, values))));
-  } catch (const RunError&) {
-    failure_ = std::current_exception();
-  }
+  add<EvalReport>(report, kEvalMetrics);
 }
 
 void EventFileObserver::finish() const {

@@ -8,17 +8,15 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <span>
 
 #include "gradus/files/file.hpp"
 #include "gradus/train/run.hpp"
 
 namespace gradus::train {
 
-/// Writes train/loss, train/lr, train/grad_norm, train/tokens_per_s and val/loss, and passes all events to
-/// another observer, which is borrowed. If the file cannot be written, the run is stopped.
+/// Writes kStepMetrics and kEvalMetrics, and passes all events to another observer, which is borrowed. If the
+/// file cannot be written, the run is stopped.
 class EventFileObserver : public PassingObserver {
  public:
   /// Makes events.out.tfevents.TIME.HOST.PROCESS in the folder, which is made if it is missing. Its first
@@ -34,8 +32,8 @@ class EventFileObserver : public PassingObserver {
   void finish() const;
 
  private:
-  using Scalars = std::vector<std::pair<std::string_view, double>>;
-  void add(int64_t step, const Scalars& scalars);
+  template <class Report>
+  void add(const Report& report, std::span<const Metric<Report>> metrics);
 
   files::AppendedFile file_;
   std::exception_ptr failure_;

@@ -69,26 +69,29 @@ void check_adapters(const TrainConfig& c) {
                 : c.lora_dropout > 0 ? "lora_dropout"
                                      : "lora_on"},
          " must come with ", lora, ", got it alone.");
-  if (weights_dtype(c.weights) != DType::float32)
-    fail(kOp, Option{"weights"}, " must be float32 unless they are frozen, with ", lora, ", got ", c.weights,
-         ".");
+  if (c.weights != Weights::float32)
+    fail(kOp, Option{"weights"}, " must be float32 unless they are frozen, with ", lora, ", got ",
+         word(c.weights), ".");
 }
-
-constexpr std::pair<std::string_view, DType> kWeights[] = {
-    {"float32", DType::float32}, {"bfloat16", DType::bfloat16}, {"int8", DType::q8_0}, {"int4", DType::q4_0}};
 
 }  // namespace
 
-std::vector<std::string> weights_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : kWeights) names.emplace_back(name);
-  return names;
+Words words(LossOn) { return {"answers", "all"}; }
+Words words(Windows) { return {"shuffled", "random"}; }
+Words words(Weights) { return {"float32", "bfloat16", "int8", "int4"}; }
+
+DType dtype_of(Weights weights) {
+  constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0};
+  return kTypes[static_cast<size_t>(weights)];
 }
 
+Words weights_names() { return words(Weights{}); }
+
 DType weights_dtype(std::string_view name) {
-  for (const auto& [known, dtype] : kWeights)
-    if (known == name) return dtype;
-  fail(kOp, Option{"weights"}, " must be ", listed(weights_names()), ", got ", files::in_quotes(name), ".");
+  Weights weights{};
+  if (!set_word(weights, name))
+    fail(kOp, Option{"weights"}, " must be ", listed(weights_names()), ", got ", files::in_quotes(name), ".");
+  return dtype_of(weights);
 }
 
 nn::LoRAOptions TrainConfig::lora_options() const {
@@ -153,7 +156,7 @@ TrainConfig preset(std::string_view name) {
     config.min_lr = 0;
     config.decay = "wsd";
     config.warmup = 20;
-    config.windows = kShuffled;
+    config.windows = Windows::shuffled;
     config.steps = 600;
     config.eval_every = config.save_every = 200;
   }

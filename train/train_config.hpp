@@ -3,6 +3,7 @@
 // and the checks of resumed runs follow from the rows. Thread-safe: rows do not change.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,9 +20,29 @@
 
 namespace gradus::train {
 
-constexpr const char *kRandom = "random", *kShuffled = "shuffled";  ///< of TrainConfig::windows
-
-constexpr const char* kAnswers = "answers";  ///< of TrainConfig::loss_on
+/// The tokens of examples that the loss counts, see data::ExampleRules.
+enum class LossOn { answers, all };
+/// How windows of the training split are drawn, see data::TextDataset.
+enum class Windows { shuffled, random };
+/// The format of frozen weights.
+enum class Weights { float32, bfloat16, int8, int4 };
+using Words = std::vector<std::string>;
+Words words(LossOn);   ///< their names, in the order of the values
+Words words(Windows);  ///< their names, in the order of the values
+Words words(Weights);  ///< their names, in the order of the values
+/// The name of a value.
+template <class E>
+requires requires(E value) { words(value); }
+std::string word(E value) { return words(value)[static_cast<size_t>(value)]; }
+/// Sets the value to that of a name. Returns false, having changed nothing, for another name.
+template <class E>
+requires requires(E value) { words(value); }
+bool set_word(E& value, std::string_view name) {
+  const Words all = words(value);
+  const auto found = std::find(all.begin(), all.end(), name);
+  if (found != all.end()) value = static_cast<E>(found - all.begin());
+  return found != all.end();
+}
 
 /// All settings of a run. The defaults are the preset nano, without a vocabulary.
 struct TrainConfig : LoopOptions {
@@ -33,24 +54,24 @@ struct TrainConfig : LoopOptions {
   std::string tokens;      ///< absolute path of a file of token numbers (data/tokens.hpp), instead of text
   std::string val_tokens;  ///< one to evaluate on; none: the end of `tokens`
   std::string val_text;    ///< a text or JSONL file to evaluate on; none: the end of `text`
-  std::string loss_on = kAnswers;  ///< JSONL: answers or all, see data::ExampleRules
-  bool skip_bad = false;           ///< JSONL: bad lines are counted, not refused
-  std::string chat_format;         ///< of conversations, see data::ChatFormat::of(); none: by the template
-  bool chat_tokens = false;        ///< adds data::with_chat() to a tokenizer that is made from the text
-  std::string corpus;              ///< one of data::corpus_names(); none: the best that is installed
-  std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one
-  int64_t vocab = 0;               ///< size of the vocabulary that bpe learns; 0 for other tokenizers
-  double val_fraction = 0.1;       ///< of the tokens, at the end
-  std::string windows = kRandom;   ///< of the training split: random or shuffled, see TextDataset
+  LossOn loss_on = LossOn::answers;   ///< JSONL: what counts
+  bool skip_bad = false;              ///< JSONL: bad lines are counted, not refused
+  std::string chat_format;            ///< of conversations, see data::ChatFormat::of(); none: by the template
+  bool chat_tokens = false;           ///< adds data::with_chat() to a tokenizer that is made from the text
+  std::string corpus;                 ///< one of data::corpus_names(); none: the best that is installed
+  std::string tokenizer = "char";     ///< one of data::Tokenizer::kinds(), or the absolute path of one
+  int64_t vocab = 0;                  ///< size of the vocabulary that bpe learns; 0 for other tokenizers
+  double val_fraction = 0.1;          ///< of the tokens, at the end
+  Windows windows = Windows::random;  ///< of the training split
 
   std::string init_from;  ///< absolute path of the folder of a model to fine-tune; none: a new model
   int64_t lora = 0;       ///< rank of the adapters (nn::LoRA) that are trained; 0: the weights are
   double lora_alpha = 0;  ///< see nn::LoRAOptions; 0: twice the rank
-  std::vector<std::string> lora_on;  ///< see nn::LoRAOptions; none: all linear layers of blocks
-  double lora_dropout = 0;           ///< see nn::LoRAOptions
-  std::string adapter;               ///< absolute path of the folder of the first adapters; none: new ones
-  std::string weights = "float32";   ///< the format of frozen weights, one of weights_names()
-  models::DecoderConfig model;       ///< vocab_size comes from the tokenizer
+  std::vector<std::string> lora_on;    ///< see nn::LoRAOptions; none: all linear layers of blocks
+  double lora_dropout = 0;             ///< see nn::LoRAOptions
+  std::string adapter;                 ///< absolute path of the folder of the first adapters; none: new ones
+  Weights weights = Weights::float32;  ///< of frozen matrices
+  models::DecoderConfig model;         ///< vocab_size comes from the tokenizer
 
   // Learning, in addition to LoopOptions.
   /// Pairs (done, planned): steps before `done` had the learning rates of a run of `planned` steps.
@@ -86,7 +107,8 @@ struct TrainConfig : LoopOptions {
   void change_steps(int64_t done, int64_t to);
 };
 
-std::vector<std::string> weights_names();  ///< float32, bfloat16, int8, int4
+DType dtype_of(Weights weights);  ///< in which they are stored
+Words weights_names();            ///< those of Weights
 /// The dtype of a name in weights_names(). Throws Error for another name.
 DType weights_dtype(std::string_view name);
 
@@ -99,8 +121,8 @@ std::string_view usual_preset(std::string_view arch);
 enum class SettingGroup { text, model, learning, run };
 
 /// A pointer to a setting in a config.
-using SettingPlace = std::variant<std::string*, int64_t*, double*, bool*, DType*, std::vector<std::string>*,
-                                  std::vector<double>*, std::vector<int64_t>*>;
+using SettingPlace = std::variant<std::string*, int64_t*, double*, bool*, DType*, LossOn*, Windows*, Weights*,
+                                  std::vector<std::string>*, std::vector<double>*, std::vector<int64_t>*>;
 
 /// A row of the table of settings.
 struct Setting {

@@ -19,6 +19,12 @@ void read(const files::Field& field, int64_t& value) { value = field.integer(); 
 void read(const files::Field& field, double& value) { value = field.number(); }
 void read(const files::Field& field, bool& value) { value = field.flag(); }
 void read(const files::Field& field, DType& value) { value = precision_from(field.text()); }
+template <class E>
+requires std::is_enum_v<E>
+void read(const files::Field& field, E& value) {
+  if (!set_word(value, field.text()))
+    field.refuse("must be ", listed(words(value)), ", got ", field.shown(), ".");
+}
 template <class T>
 void read(const files::Field& field, std::vector<T>& values) {
   values.clear();
@@ -29,6 +35,8 @@ void write(nlohmann::ordered_json& json, const Setting& row, const TrainConfig& 
   row.visit(config, [&]<class T>(const T& value) {
     if constexpr (std::is_same_v<T, DType>)
       json[std::string(row.key)] = precision_name(value);
+    else if constexpr (std::is_enum_v<T>)
+      json[std::string(row.key)] = word(value);
     else
       json[std::string(row.key)] = value;
   });

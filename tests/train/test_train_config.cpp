@@ -25,7 +25,7 @@ TEST_CASE("a preset has its steps and batches, and llamas the recipe that was fo
     const TrainConfig config = preset(name);
     CHECK(config.steps == steps);
     CHECK(config.batch == batch);
-    CHECK(config.windows == (config.model.arch == "gpt2" ? "random" : "shuffled"));
+    CHECK(config.windows == (config.model.arch == "gpt2" ? Windows::random : Windows::shuffled));
     if (config.model.arch == "gpt2") return;
     CHECK(config.optimizer == "muon");
     CHECK(config.lr == 5e-3);
@@ -154,14 +154,13 @@ TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {
 TEST_CASE("a train.json from before there were shuffled windows draws them at random, as it did") {
   CHECK(to_json(preset("nano")).find("windows") == std::string::npos);
   std::string mini = to_json(preset("mini"));
-  CHECK(train_config_from_json(mini).windows == "shuffled");
+  CHECK(train_config_from_json(mini).windows == Windows::shuffled);
   const std::string line = "  \"windows\": \"shuffled\",\n";
   REQUIRE(mini.find(line) != std::string::npos);
   mini.erase(mini.find(line), line.size());
-  CHECK(train_config_from_json(mini).windows == "random");
-  TrainConfig config;
-  config.windows = "sorted";
-  CHECK_THROWS_WITH(config.validate(), "[train] `windows` must be shuffled or random, got 'sorted'.");
+  CHECK(train_config_from_json(mini).windows == Windows::random);
+  mini.insert(1, "\"windows\": \"sorted\",");
+  CHECK_ERROR(train_config_from_json(mini), "must be shuffled or random, got 'sorted'.");
 }
 
 TEST_CASE("JSON that is no config is refused") {

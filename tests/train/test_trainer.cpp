@@ -53,7 +53,7 @@ TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
 
 TEST_CASE("accumulated micro-batches have the same shuffled windows as one big batch") {
   TrainConfig big = small_config(), accumulated = small_config();
-  big.windows = accumulated.windows = kShuffled;
+  big.windows = accumulated.windows = Windows::shuffled;
   big.batch = 12;
   accumulated.batch = 4;
   accumulated.accum = 3;
@@ -162,7 +162,7 @@ TEST_CASE("the loss over a validation text does not depend on how it is cut into
 TEST_CASE("a restored trainer goes on with the same bits") {
   TrainConfig config = small_config();
   config.model.dropout = 0.1;
-  config.windows = GENERATE(kRandom, kShuffled);
+  config.windows = GENERATE(Windows::random, Windows::shuffled);
   SmallRun whole(config), first(config), second(config);
   for (int i = 0; i < 10; ++i) (void)whole.trainer.step();
   for (int i = 0; i < 4; ++i) (void)first.trainer.step();

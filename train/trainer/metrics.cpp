@@ -48,24 +48,19 @@ std::string to_json(const StartReport& report) {
 }
 
 std::string to_json(const StepReport& report) {
-  return Json{{"event", "step"},
-              {"step", report.step},
-              {"loss", report.loss},
-              {"lr", report.lr},
-              {"grad_norm", report.grad_norm},
-              {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
-              {"elapsed_s", rounded(report.elapsed)}}
-      .dump();
+  Json json{{"event", "step"}, {"step", report.step}};
+  for (const auto& metric : kStepMetrics) json[std::string(metric.name)] = metric.value(report);
+  json["elapsed_s"] = rounded(report.elapsed);
+  return json.dump();
 }
 
 std::string to_json(const EvalReport& report) {
-  return Json{{"event", "eval"},
-              {"step", report.step},
-              {"val_loss", report.val_loss},
-              {"tokens", report.tokens},
-              {"peak_bytes", report.peak_bytes},
-              {"elapsed_s", rounded(report.elapsed)}}
-      .dump();
+  Json json{{"event", "eval"}, {"step", report.step}};
+  for (const auto& metric : kEvalMetrics) json[std::string(metric.name)] = metric.value(report);
+  json["tokens"] = report.tokens;
+  json["peak_bytes"] = report.peak_bytes;
+  json["elapsed_s"] = rounded(report.elapsed);
+  return json.dump();
 }
 
 std::string to_json(const LayerReport& report) {

@@ -1,16 +1,52 @@
-// Metrics: the reports of a run, as JSON lines. `gradus train --json` prints the lines of metrics.jsonl.
-// Thread-safe: no state.
+// Metrics: the reports of a run, the tables of their numbers, and their JSON lines. `gradus train --json`
+// prints the lines of metrics.jsonl. Thread-safe: no state.
+//
+// A new number of a step is a member of StepReport, set in step.cpp, and a row of kStepMetrics.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "gradus/train/trainer/trainer.hpp"
-
 namespace gradus::train {
+
+/// The result of a step.
+struct StepReport {
+  int64_t step = 0;      ///< steps done, including this one
+  double loss = 0;       ///< mean over the step's targets before the update; nats per token for the decoder
+  double lr = 0;         ///< learning rate of the update
+  double grad_norm = 0;  ///< before clipping
+  double seconds = 0;    ///< duration
+  int64_t tokens = 0;    ///< targets
+
+  // run() sets these.
+  double elapsed = 0;       ///< seconds of running, including those before a resume
+  double eval_seconds = 0;  ///< seconds of the evaluations of this run, without those before a resume
+  int64_t eval_tokens = 0;  ///< targets of those evaluations
+};
+
+/// The norms of a parameter around a step.
+struct ParameterNorms {
+  std::string name;        ///< as in named_parameters()
+  double norm = 0;         ///< after the step
+  double grad_norm = 0;    ///< before clipping; NaN if another rank has the gradient
+  double update_norm = 0;  ///< of the change of the parameter
+};
+
+/// Measurements of a step.
+struct LayerReport {
+  int64_t step = 0;                        ///< as in StepReport
+  std::vector<ParameterNorms> parameters;  ///< those that are trained
+  int64_t examples = 0;                    ///< of the step
+  /// The examples of another, smaller batch and the norm of its gradient. With those of the step they give
+  /// the gradient noise scale (McCandlish et al., arXiv 1812.06162, appendix A.1). 0: not measured.
+  int64_t part_examples = 0;
+  double part_grad_norm = 0;  ///< see part_examples
+  double elapsed = 0;         ///< see StepReport
+};
 
 /// The result of an evaluation.
 struct EvalReport {
@@ -43,9 +79,29 @@ struct RunReport {
   bool is_logged = false;            ///< whether the log already has the end of the run
 };
 
+/// A number of a report, for the log, the terminal and TensorBoard.
+template <class Report>
+struct Metric {
+  std::string_view name;           ///< in metrics.jsonl
+  std::string_view tag;            ///< in TensorBoard
+  std::string_view shown;          ///< before it in the terminal, a running mean of steps; none: not there
+  double (*value)(const Report&);  ///< of a report
+};
+inline constexpr Metric<StepReport> kStepMetrics[] = {
+    {"loss", "train/loss", "loss", [](const StepReport& report) { return report.loss; }},
+    {"lr", "train/lr", "", [](const StepReport& report) { return report.lr; }},
+    {"grad_norm", "train/grad_norm", "", [](const StepReport& report) { return report.grad_norm; }},
+    {"tokens_per_s", "train/tokens_per_s", "",
+     [](const StepReport& report) { return static_cast<double>(report.tokens) / report.seconds; }},
+};
+inline constexpr Metric<EvalReport> kEvalMetrics[] = {
+    {"val_loss", "val/loss", "val", [](const EvalReport& report) { return report.val_loss; }},
+};
+
 /// {"event":"start","step":..,"version":..,"machine":..,"model":..,"bytes_per_token":..}
 std::string to_json(const StartReport& report);
-/// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}
+/// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}, with
+/// kStepMetrics
 std::string to_json(const StepReport& report);
 /// {"event":"eval","step":..,"val_loss":..,"tokens":..,"peak_bytes":..,"elapsed_s":..}
 std::string to_json(const EvalReport& report);

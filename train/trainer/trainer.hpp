@@ -14,48 +14,14 @@
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
+#include "gradus/train/trainer/metrics.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 
 namespace gradus::train {
 
-/// The result of a step.
-struct StepReport {
-  int64_t step = 0;      ///< steps done, including this one
-  double loss = 0;       ///< mean over the step's targets before the update; nats per token for the decoder
-  double lr = 0;         ///< learning rate of the update
-  double grad_norm = 0;  ///< before clipping
-  double seconds = 0;    ///< duration
-  int64_t tokens = 0;    ///< targets
-
-  // run() sets these.
-  double elapsed = 0;       ///< seconds of running, including those before a resume
-  double eval_seconds = 0;  ///< seconds of the evaluations of this run, without those before a resume
-  int64_t eval_tokens = 0;  ///< targets of those evaluations
-};
-
 /// A loss or a gradient that is not finite: all ranks find it in the same step.
 struct NotFinite : RunError {
   using RunError::RunError;
-};
-
-/// The norms of a parameter around a step.
-struct ParameterNorms {
-  std::string name;        ///< as in named_parameters()
-  double norm = 0;         ///< after the step
-  double grad_norm = 0;    ///< before clipping; NaN if another rank has the gradient
-  double update_norm = 0;  ///< of the change of the parameter
-};
-
-/// Measurements of a step.
-struct LayerReport {
-  int64_t step = 0;                        ///< as in StepReport
-  std::vector<ParameterNorms> parameters;  ///< those that are trained
-  int64_t examples = 0;                    ///< of the step
-  /// The examples of another, smaller batch and the norm of its gradient. With those of the step they give
-  /// the gradient noise scale (McCandlish et al., arXiv 1812.06162, appendix A.1). 0: not measured.
-  int64_t part_examples = 0;
-  double part_grad_norm = 0;  ///< see part_examples
-  double elapsed = 0;         ///< see StepReport
 };
 
 /// The state from which a trainer, with its parameters, continues with the same bits.

@@ -20,7 +20,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"max_n
 CLI::Option* SettingFlags::add(CLI::App& verb, const Setting& row) {
   const std::string flag = concat("--", row.key);
   CLI::Option* const option = row.visit(config, [&]<class T>(T& value) {
-    constexpr bool is_word = std::is_same_v<T, std::string> || std::is_same_v<T, DType>;
+    constexpr bool is_word = std::is_same_v<T, std::string> || std::is_enum_v<T>;
     if constexpr (std::is_same_v<T, bool>) {
       const std::string off = row.options.off.empty() ? concat("no-", row.key) : std::string(row.options.off);
       return verb.add_flag(concat(flag, ",!--", off), value, row.help);
@@ -28,6 +28,8 @@ CLI::Option* SettingFlags::add(CLI::App& verb, const Setting& row) {
       const auto set = [&](const std::string& text) {  // value outlives this call
         if constexpr (std::is_same_v<T, std::string>)
           value = text;
+        else if constexpr (!std::is_same_v<T, DType>)
+          train::set_word(value, text);
         else if (auto_precision = text == train::kAutoPrecision; !auto_precision)
           value = train::precision_from(text);
       };

@@ -101,7 +101,7 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   suits("lr", config.lr, kRate);
   suits("batch", config.batch, std::clamp<int64_t>(kStepTokens / model.block_size, 1, config.batch));
   suits("warmup", config.warmup, kWarmup);
-  suits("windows", config.windows, train::kShuffled);
+  suits("windows", config.windows, train::Windows::shuffled);
   suits("steps", config.steps, kSteps);
   suits("eval-every", config.eval_every, kEvery);
   suits("save-every", config.save_every, kEvery);
@@ -114,7 +114,7 @@ void check_apart(const TrainConfig& config, const fs::path& out) {
 }
 
 models::Decoder initial_model(const TrainConfig& config) {
-  const DType matrices = train::weights_dtype(config.weights);
+  const DType matrices = train::dtype_of(config.weights);
   models::DecoderConfig whole = config.model;
   whole.block_size = std::max(whole.block_size, models::load_config(config.init_from).block_size);
   if (!config.adapter.empty())

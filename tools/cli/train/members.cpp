@@ -54,10 +54,11 @@ Plan read_plan(const fs::path& folder) {
           root.at("flags").texts()};
 }
 
-std::string word(const std::string& value) { return value; }
-std::string word(DType value) { return train::precision_name(value); }
+std::string typed(const std::string& value) { return value; }
+std::string typed(DType value) { return train::precision_name(value); }
 template <class T>
-std::string word(const T& value) {
+std::string typed(const T& value) {
+  if constexpr (std::is_enum_v<T>) return train::word(value);
   return nlohmann::json(value).dump();  // numbers keep all digits
 }
 
@@ -73,9 +74,9 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
         words.push_back(value ? flag : off.empty() ? concat("--no-", row.key) : "--" + off);
       } else if constexpr (requires { value.front(); } && !std::is_same_v<T, std::string>) {
         words.push_back(flag);
-        for (const auto& item : value) words.push_back(word(item));
+        for (const auto& item : value) words.push_back(typed(item));
       } else {
-        words.push_back(concat(flag, "=", word(value)));
+        words.push_back(concat(flag, "=", typed(value)));
       }
     });
   }
@@ -99,7 +100,7 @@ class Members {
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
       const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
-      plan_.words.push_back(concat("--minutes=", word(std::max(1e-3, left / static_cast<double>(turns)))));
+      plan_.words.push_back(concat("--minutes=", typed(std::max(1e-3, left / static_cast<double>(turns)))));
       plan_.words.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));

@@ -155,7 +155,7 @@ models::Decoder resumed_adapters(const train::RunFolder& folder, const TrainConf
   return folder.read_last([&](const files::FolderSnapshot& state) {
     models::DecoderConfig whole = config.model;
     whole.block_size = models::load_config(state).block_size;
-    return models::load_with_adapter(config.init_from, state, whole, train::weights_dtype(config.weights));
+    return models::load_with_adapter(config.init_from, state, whole, train::dtype_of(config.weights));
   });
 }
 

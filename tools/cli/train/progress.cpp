@@ -12,6 +12,8 @@ namespace gradus::cli {
 namespace {
 
 constexpr double kLiveSeconds = 0.1, kPlainSeconds = 10;
+constexpr size_t kLoss = 0;  // the row of the curve
+static_assert(train::kStepMetrics[kLoss].name == "loss");
 
 /// An exponential moving average that begins with the first value.
 void update_mean(double& mean, double value, bool first) {
@@ -80,9 +82,10 @@ void Progress::on_start(const train::StartReport& report) {
 void Progress::on_step(const train::StepReport& report) {
   const bool first = step_ == first_step_;
   step_ = report.step;
-  update_mean(loss_, report.loss, first);
+  for (size_t i = 0; i < means_.size(); ++i)
+    update_mean(means_[i], train::kStepMetrics[i].value(report), first);
   update_mean(seconds_per_token_, report.seconds / static_cast<double>(report.tokens), first);
-  view_.training.add(static_cast<double>(step_), loss_);
+  view_.training.add(static_cast<double>(step_), means_[kLoss]);
   if (options_.events) options_.events->write(train::to_json(report));
   if (options_.sample_every > 0 && step_ % options_.sample_every == 0 && step_ < steps()) {
     const std::string text = options_.sample();
@@ -98,13 +101,16 @@ void Progress::before_eval() {
 }
 
 void Progress::on_eval(const train::EvalReport& report) {
-  val_ = "val " + decimals(report.val_loss, 4);
+  evaluated_.clear();
+  for (const auto& metric : train::kEvalMetrics)
+    if (!metric.shown.empty())
+      evaluated_.push_back(concat(metric.shown, " ", decimals(metric.value(report), 4)));
   eval_seconds_ += report.seconds;
   ++evals_;
   view_.validation.emplace_back(report.step, report.val_loss);
   if (options_.events) options_.events->write(train::to_json(report));
   if (report.step == first_step_)
-    print_line(concat("before  ", val_, " nats a token"));
+    print_line(concat("before  ", joined(evaluated_, "  "), " nats a token"));
   else
     print_line(joined(numbers(), "  ") + (report.is_best ? "" : "  (not the best)"));
   if (live_) show();
@@ -144,8 +150,10 @@ std::vector<std::string> Progress::numbers() const {
   std::vector<std::string> numbers = {concat(
       "step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/", total)};
   if (step_ == first_step_) return numbers;
-  numbers.push_back("loss " + decimals(loss_, 4));
-  if (!val_.empty()) numbers.push_back(val_);
+  for (size_t i = 0; i < means_.size(); ++i)
+    if (const auto& metric = train::kStepMetrics[i]; !metric.shown.empty())
+      numbers.push_back(concat(metric.shown, " ", decimals(means_[i], 4)));
+  numbers.insert(numbers.end(), evaluated_.begin(), evaluated_.end());
   numbers.push_back(short_number(1 / seconds_per_token_) + " tokens/s");
   numbers.push_back(duration(seconds_left()) + " left");
   return numbers;

@@ -3,6 +3,7 @@
 // writes, on request, a JSON line for each event.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -89,11 +90,11 @@ class Progress : public train::Observer {
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   const int64_t first_step_;
   int64_t step_;
-  double loss_ = 0;               // running mean
-  double seconds_per_token_ = 0;  // running mean
-  double eval_seconds_ = 0;       // of the evaluations so far
+  std::array<double, std::size(train::kStepMetrics)> means_{};  // running
+  double seconds_per_token_ = 0;                                // running mean
+  double eval_seconds_ = 0;                                     // of the evaluations so far
   int64_t evals_ = 0;
-  std::string val_;
+  std::vector<std::string> evaluated_;  // what the last evaluation measured
 };
 
 }  // namespace gradus::cli

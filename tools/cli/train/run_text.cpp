@@ -128,7 +128,7 @@ RunTokens::RunTokens(const RunText& text, const data::Tokenizer& tokenizer, cons
 void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokenizer,
                               const TrainConfig& config) {
   const data::ExampleRules rules{.chat_format = config.chat_format,
-                                 .all_count = config.loss_on != train::kAnswers,
+                                 .all_count = config.loss_on == train::LossOn::all,
                                  .skips_bad = config.skip_bad,
                                  .most_tokens = config.model.block_size + 1};
   const auto noted = [&](const std::vector<data::Source>& sources, const char* what) {
