@@ -41,8 +41,9 @@ TrainConfig settled(const PlanFlags& flags) {
   TrainConfig config = flags.settings.given(train::preset(
       flags.settings.is_given("preset") ? given.preset : train::usual_preset(given.model.arch)));
   if (flags.settings.auto_precision)
-    config.precision = kernels::isa_in_use(kernels::IsaFor::bf16) == kernels::Isa::widened ? DType::float32
-                                                                                           : DType::bfloat16;
+    config.precision = kernels::isa_in_use<kernels::Bf16Unit>() == kernels::Bf16Unit::widened
+                           ? DType::float32
+                           : DType::bfloat16;
   config.model.vocab_size = flags.vocab;
   config.validate();
   config.model.validate();

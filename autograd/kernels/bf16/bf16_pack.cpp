@@ -24,8 +24,8 @@ constexpr int64_t kStreamedBytes = int64_t{1} << 21;
 /// Processors with a unit also round, which takes subnormal numbers as 0, as their products do.
 const PackLoops& pack_loops() {
 #if defined(GRADUS_HAS_AVX512_BF16)
-  static const bool rounds = std::ranges::count(available_isas(IsaFor::bf16), Isa::avx512_bf16) > 0;
-  if (rounds && isa_in_use(IsaFor::bf16) != Isa::widened) return avx512_bf16::pack_loops;
+  static const bool rounds = std::ranges::count(available_isas<Bf16Unit>(), Bf16Unit::avx512_bf16) > 0;
+  if (rounds && isa_in_use<Bf16Unit>() != Bf16Unit::widened) return avx512_bf16::pack_loops;
 #endif
   return isa_loops<PackLoops>();
 }

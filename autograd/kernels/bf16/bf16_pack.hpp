@@ -3,8 +3,8 @@
 //
 // A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
 // pairs of k x 16 columns x 2, with the two numbers of a pair together. The tiles along k form a strip.
-// Elements beyond the edges are 0. Strips are contiguous, unless k is large: then the tiles of each 32 k are,
-// so that threads that pack rows of k write memory that lies apart.
+// Elements beyond the edges are 0. Strips are contiguous. If k is large, the tiles of one band (32 values of
+// k) are contiguous instead, so that threads that pack different bands write to different memory.
 //
 // Sources are row-major; leading dimensions count elements.
 #pragma once

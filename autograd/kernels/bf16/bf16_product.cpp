@@ -13,8 +13,8 @@ namespace {
 
 // A multiple of the strips that any kernel takes, in elements; and the most strips that one takes.
 constexpr int64_t kTileMultiple = 4 * kStrip, kMaxKernelStrips = 4;
-// Halves of k have their own sums if k is this large, c is this small, and the operands have this many times
-// the numbers of c.
+// k is split into two partial sums if k >= kHalvedK, c has at most kMostHalved elements, and a and b together
+// have at least kOperandsToSums times as many.
 constexpr int64_t kHalvedK = 1024, kMostHalved = int64_t{1} << 20, kOperandsToSums = 8;
 // Rows that are packed and multiplied at a time: bands of kTileDepth, and numbers that fit the second-level
 // cache. If fewer than kLeastBands fit, the product would read the right operand too often.
@@ -231,12 +231,12 @@ void run_two_sums(const Bf16Kernel& kernel, const PackedBf16& left, const Packed
 
 }  // namespace
 
-const Bf16Kernel& bf16_kernel([[maybe_unused]] Isa isa) {
+const Bf16Kernel& bf16_kernel([[maybe_unused]] Bf16Unit isa) {
 #if defined(GRADUS_HAS_AMX)
-  if (isa == Isa::amx) return amx::kernel;
+  if (isa == Bf16Unit::amx) return amx::kernel;
 #endif
 #if defined(GRADUS_HAS_AVX512_BF16)
-  if (isa == Isa::avx512_bf16) return avx512_bf16::kernel;
+  if (isa == Bf16Unit::avx512_bf16) return avx512_bf16::kernel;
 #endif
   return isa_loops<WidenedLoops>().kernel;
 }

@@ -61,7 +61,7 @@ extern const Bf16Kernel kernel;
 }
 
 /// The kernel of an available instruction set.
-const Bf16Kernel& bf16_kernel(Isa isa = isa_in_use(IsaFor::bf16));
+const Bf16Kernel& bf16_kernel(Bf16Unit isa = isa_in_use<Bf16Unit>());
 
 /// Initial values of the sums: 0 if neither is set.
 struct ProductStart {

@@ -15,11 +15,25 @@
 namespace gradus::kernels {
 namespace {
 
+/// What differs between the two enums.
+template <class Isa>
+struct Traits;
+template <>
+struct Traits<Level> {
 #define GRADUS_NAME(level) #level,
-constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME) "amx", "avx512_bf16", "widened"};
+  static constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME)};
 #undef GRADUS_NAME
+  static constexpr std::string_view kWhat = "level";
+  static constexpr const char* kVariable = "GRADUS_LEVEL";
+};
+template <>
+struct Traits<Bf16Unit> {
+  static constexpr std::string_view kNames[] = {"amx", "avx512_bf16", "widened"};
+  static constexpr std::string_view kWhat = "unit";
+  static constexpr const char* kVariable = "GRADUS_UNIT";
+};
 
-std::vector<Isa> found_levels() {
+std::vector<Level> found(Level) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -32,9 +46,9 @@ std::vector<Isa> found_levels() {
 #else
   const auto has = [](std::string_view) { return true; };
 #endif
-  std::vector<Isa> found;
+  std::vector<Level> found;
 #define GRADUS_ADD(level) \
-  if (has(#level)) found.push_back(Isa::level);
+  if (has(#level)) found.push_back(Level::level);
   GRADUS_LEVELS(GRADUS_ADD)
 #undef GRADUS_ADD
   return found;
@@ -54,62 +68,74 @@ bool may_use_amx() {
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-std::vector<Isa> found_for_bf16() {
-  std::vector<Isa> found;
+std::vector<Bf16Unit> found(Bf16Unit) {
+  std::vector<Bf16Unit> found;
 #if defined(GRADUS_HAS_AMX)
-  if (has_amx() && may_use_amx()) found.push_back(Isa::amx);
+  if (has_amx() && may_use_amx()) found.push_back(Bf16Unit::amx);
 #endif
-  found.push_back(Isa::widened);
+  found.push_back(Bf16Unit::widened);
 #if defined(GRADUS_HAS_AVX512_BF16)
   // Its file is built for all of v4. On cores with AMX `widened` is faster: they start a VDPBF16PS every
   // other cycle, and it does two multiply-adds (measured on Granite Rapids: 113 GFLOP/s, and 227 widened).
   if (isa_name(available_isas().front()) == "v4" && __builtin_cpu_supports("avx512bf16"))
-    found.insert(found.end() - (has_amx() ? 0 : 1), Isa::avx512_bf16);
+    found.insert(found.end() - (has_amx() ? 0 : 1), Bf16Unit::avx512_bf16);
 #endif
   return found;
 }
 #else
-std::vector<Isa> found_for_bf16() { return {Isa::widened}; }
+std::vector<Bf16Unit> found(Bf16Unit) { return {Bf16Unit::widened}; }
 #endif
 
-Isa named(IsaFor use, std::string_view name) {
-  const std::vector<Isa>& available = available_isas(use);
+template <class Isa>
+Isa named(std::string_view name) {
+  const std::vector<Isa>& available = available_isas<Isa>();
   const auto found =
       std::find_if(available.begin(), available.end(), [&](Isa i) { return isa_name(i) == name; });
-  if (found != available.end()) return *found;
-  const std::string names = joined(available, ", ", isa_name);
-  if (use == IsaFor::loops)
-    fail("level", "GRADUS_LEVEL must be one that this machine can run (", names, "), got ", name, ".");
-  fail("unit", "GRADUS_UNIT must be one that this machine has (", names, "), got ", name, ".");
+  if (found == available.end())
+    fail(Traits<Isa>::kWhat, Traits<Isa>::kVariable, " must be one that this machine has (",
+         joined(available, ", ", isa_name<Isa>), "), got ", name, ".");
+  return *found;
 }
 
-[[gnu::noinline]] Isa at_start(IsaFor use) {
-  const char* const name = std::getenv(use == IsaFor::loops ? "GRADUS_LEVEL" : "GRADUS_UNIT");
-  return name ? named(use, name) : available_isas(use).front();
-}
-
-Isa& current(IsaFor use) {
-  if (use == IsaFor::loops) {
-    static Isa level = at_start(IsaFor::loops);
-    return level;
-  }
-  static Isa for_bf16 = at_start(IsaFor::bf16);
-  return for_bf16;
+template <class Isa>
+Isa& current() {
+  static Isa isa = [] {
+    const char* const name = std::getenv(Traits<Isa>::kVariable);
+    return name ? named<Isa>(name) : available_isas<Isa>().front();
+  }();
+  return isa;
 }
 
 }  // namespace
 
-std::string_view isa_name(Isa isa) { return kNames[static_cast<int>(isa)]; }
-
-const std::vector<Isa>& available_isas(IsaFor use) {
-  static const std::vector<Isa> levels = found_levels();
-  if (use == IsaFor::loops) return levels;
-  static const std::vector<Isa> for_bf16 = found_for_bf16();
-  return for_bf16;
+template <class Isa>
+std::string_view isa_name(Isa isa) {
+  return Traits<Isa>::kNames[static_cast<int>(isa)];
 }
 
-Isa isa_in_use(IsaFor use) { return current(use); }
+template <class Isa>
+const std::vector<Isa>& available_isas() {
+  static const std::vector<Isa> all = found(Isa{});
+  return all;
+}
 
-void set_isa(std::string_view name, IsaFor use) { current(use) = named(use, name); }
+template <class Isa>
+Isa isa_in_use() {
+  return current<Isa>();
+}
+
+template <class Isa>
+void set_isa(std::string_view name) {
+  current<Isa>() = named<Isa>(name);
+}
+
+#define GRADUS_INSTANTIATE(Isa)                      \
+  template std::string_view isa_name(Isa);           \
+  template const std::vector<Isa>& available_isas(); \
+  template Isa isa_in_use();                         \
+  template void set_isa<Isa>(std::string_view)
+GRADUS_INSTANTIATE(Level);
+GRADUS_INSTANTIATE(Bf16Unit);
+#undef GRADUS_INSTANTIATE
 
 }  // namespace gradus::kernels

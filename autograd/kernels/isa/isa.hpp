@@ -30,30 +30,36 @@
 
 namespace gradus::kernels {
 
+/// The instruction sets of the inner loops.
 #define GRADUS_ENUMERATE(level) level,
-enum class Isa {
-  GRADUS_LEVELS(GRADUS_ENUMERATE)
-  /* for bfloat16: */ amx,  ///< TDPBF16PS
-  avx512_bf16,              ///< VDPBF16PS
-  widened                   ///< float32 multiply-adds, at the level in use: every machine has it
-};
+enum class Level { GRADUS_LEVELS(GRADUS_ENUMERATE) };
 #undef GRADUS_ENUMERATE
 
-/// The code for which an instruction set is chosen; the two choices are independent.
-enum class IsaFor { loops, bf16 };
+/// What multiplies in bfloat16, independently of the level.
+enum class Bf16Unit {
+  amx,          ///< TDPBF16PS
+  avx512_bf16,  ///< VDPBF16PS
+  widened       ///< float32 multiply-adds, at the level in use: every machine has it
+};
 
+// Each of these is for both enums, Isa.
+
+template <class Isa>
 std::string_view isa_name(Isa isa);
 
-/// The instruction sets of this machine that the program was built for, best first. For bf16 the first call
-/// asks Linux for permission to use AMX.
-const std::vector<Isa>& available_isas(IsaFor use = IsaFor::loops);
+/// Those of this machine that the program was built for, best first. For Bf16Unit the first call asks Linux
+/// for permission to use AMX.
+template <class Isa = Level>
+const std::vector<Isa>& available_isas();
 
-/// Initially the best one, or the one that an environment variable names: GRADUS_LEVEL for loops, GRADUS_UNIT
-/// for bf16.
-Isa isa_in_use(IsaFor use = IsaFor::loops);
+/// Initially the best one, or the one that an environment variable names: GRADUS_LEVEL, or GRADUS_UNIT for
+/// Bf16Unit.
+template <class Isa = Level>
+Isa isa_in_use();
 
 /// Selects one, for tests. Throws Error if it is not available.
-void set_isa(std::string_view name, IsaFor use = IsaFor::loops);
+template <class Isa = Level>
+void set_isa(std::string_view name);
 
 #define GRADUS_DECLARE(level) \
   namespace level {           \
@@ -67,7 +73,7 @@ GRADUS_LEVELS(GRADUS_DECLARE)
 
 /// The loops of a kernel at that level.
 template <class Loops>
-const Loops& loops_at(Isa level) {
+const Loops& loops_at(Level level) {
 #define GRADUS_LOOPS(level) &level::Built<Loops>::loops,
   static constexpr const Loops* kAtLevel[] = {GRADUS_LEVELS(GRADUS_LOOPS)};
 #undef GRADUS_LOOPS

@@ -65,8 +65,8 @@ inline float dot_amx(float sum, const bfloat16* a, const bfloat16* b) {
   return flushed(flushed(sum) + flushed(parts[0] + parts[1]));
 }
 
-inline Dot dot_of(Isa unit) {
-  return unit == Isa::amx ? dot_amx : unit == Isa::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
+inline Dot dot_of(Bf16Unit unit) {
+  return unit == Bf16Unit::amx ? dot_amx : unit == Bf16Unit::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
 }
 
 /// A kernel that takes tiles apart and gives their numbers to a model.
@@ -81,10 +81,9 @@ void multiply_by_model(const Bf16Tiles& tiles) {
       for (int64_t tile = 0; tile < tiles.depth; ++tile) {
         const bfloat16* const a = tile_of(tiles.left, i / kStrip, tile);
         const bfloat16* const b = tile_of(tiles.right, j / kStrip, tile);
-        std::array<bfloat16, kDepth> column{};
-        for (int64_t k = 0; k < kDepth; ++k)
-          column[static_cast<size_t>(k)] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
-        sum = dot(sum, a + i % kStrip * kDepth, column.data());
+        bfloat16 column[kDepth];
+        for (int64_t k = 0; k < kDepth; ++k) column[k] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
+        sum = dot(sum, a + i % kStrip * kDepth, column);
       }
       tiles.out[i * tiles.out_stride + j] = sum;
     }
@@ -198,8 +197,8 @@ inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& le
   return packed;
 }
 
-inline bool has(Isa unit) {
-  const std::vector<Isa> units = available_isas(IsaFor::bf16);
+inline bool has(Bf16Unit unit) {
+  const std::vector<Bf16Unit> units = available_isas<Bf16Unit>();
   return std::find(units.begin(), units.end(), unit) != units.end();
 }
 
@@ -207,7 +206,7 @@ inline bool has(Isa unit) {
 inline void name_missing_units() {
   static bool named = false;
   if (std::exchange(named, true)) return;
-  for (const Isa unit : {Isa::avx512_bf16, Isa::amx})
+  for (const Bf16Unit unit : {Bf16Unit::avx512_bf16, Bf16Unit::amx})
     if (!has(unit)) WARN("skipped: this machine, or its compiler, has no unit " << isa_name(unit));
 }
 
@@ -215,13 +214,13 @@ inline void name_missing_units() {
 template <class F>
 void at_each_unit(F&& body) {
   name_missing_units();
-  const std::vector<Isa> units = available_isas(IsaFor::bf16);
-  for (const Isa unit : units) {
-    set_isa(isa_name(unit), IsaFor::bf16);
+  const std::vector<Bf16Unit> units = available_isas<Bf16Unit>();
+  for (const Bf16Unit unit : units) {
+    set_isa<Bf16Unit>(isa_name(unit));
     INFO("unit " << isa_name(unit));
     vectors::at_each_level([&] { body(unit); });
   }
-  set_isa(isa_name(units.front()), IsaFor::bf16);
+  set_isa<Bf16Unit>(isa_name(units.front()));
 }
 
 }  // namespace bf16_model

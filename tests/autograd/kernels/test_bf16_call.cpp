@@ -15,7 +15,7 @@ using bf16_model::product;
 std::atomic<int> begun{0}, idle{0};
 
 TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
-  at_each_unit([](Isa unit) {
+  at_each_unit([](Bf16Unit unit) {
     const Bf16Kernel& kernel = bf16_kernel(unit);
     const Bf16Operands none(20, 40, 0);
     const PackedBf16 left = none.packed_left(), right = none.packed_right();
@@ -34,7 +34,7 @@ TEST_CASE("without k a product is what it starts with, and without rows or colum
 
 TEST_CASE("the unit in use makes the product") {
   const Bf16Operands o(40, 40, 64);
-  at_each_unit([&](Isa unit) {
+  at_each_unit([&](Bf16Unit unit) {
     std::vector<float> c(static_cast<size_t>(o.m * o.n));
     multiply_bf16(o.packed_left(), o.packed_right(), c.data(), o.n);
     CHECK(same_bits(c, product(bf16_kernel(unit), o.packed_left(), o.packed_right())));

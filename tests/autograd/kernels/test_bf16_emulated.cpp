@@ -12,16 +12,16 @@ using bf16_model::dot_of;
 using bf16_model::product;
 
 /// Is the unit's kernel built, its instruction missing here, and all else that it needs there?
-bool is_to_be_emulated(Isa unit) {
+bool is_to_be_emulated(Bf16Unit unit) {
   const bool built = bf16_kernel(unit).widen == nullptr;
-  const bool has_registers = unit != Isa::avx512_bf16 || isa_name(available_isas().front()) == "v4";
+  const bool has_registers = unit != Bf16Unit::avx512_bf16 || isa_name(available_isas().front()) == "v4";
   return emulated_units::can_emulate() && built && has_registers && !bf16_model::has(unit);
 }
 
 /// Calls body(unit) for each of them.
 template <class F>
 void at_each_emulated_unit(F&& body) {
-  for (const Isa unit : {Isa::avx512_bf16, Isa::amx}) {
+  for (const Bf16Unit unit : {Bf16Unit::avx512_bf16, Bf16Unit::amx}) {
     if (!is_to_be_emulated(unit)) continue;
     INFO("unit " << isa_name(unit));
     const emulated_units::Emulation emulation;
@@ -33,7 +33,7 @@ void at_each_emulated_unit(F&& body) {
 }
 
 TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles") {
-  at_each_emulated_unit([](Isa unit) {
+  at_each_emulated_unit([](Bf16Unit unit) {
     for (const int64_t m : {1, 17, 50})
       for (const int64_t n : {1, 33, 49, 80})
         for (const int64_t k : {1, 32, 70}) {
@@ -46,7 +46,7 @@ TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles"
 }
 
 TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on any number of threads") {
-  at_each_emulated_unit([](Isa unit) {
+  at_each_emulated_unit([](Bf16Unit unit) {
     const Bf16Operands o(33, 33, 600);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     const std::vector<float> old = values<float>(o.m * o.n, 5, 9), bias = values<float>(o.n, 4, 8);

@@ -12,7 +12,7 @@ using namespace vectors;
 
 /// VCVTNE2PS2BF16 takes subnormal numbers as 0; other units multiply them as they are.
 uint16_t bits(float x) {
-  if (isa_in_use(IsaFor::bf16) != Isa::widened) x = bf16_model::flushed(x);
+  if (isa_in_use<Bf16Unit>() != Bf16Unit::widened) x = bf16_model::flushed(x);
   bfloat16 rounded{};
   to_bfloat16(1, &rounded, &x);
   return rounded.bits;
@@ -63,7 +63,7 @@ void check_all() {
 }
 
 TEST_CASE("float32 is rounded into tiles of either side, transposed or not") {
-  bf16_model::at_each_unit([](Isa) { check_all(); });
+  bf16_model::at_each_unit([](Bf16Unit) { check_all(); });
 }
 
 TEST_CASE("numbers of all kinds are rounded into tiles as bfloat16 is everywhere") {
@@ -74,7 +74,7 @@ TEST_CASE("numbers of all kinds are rounded into tiles as bfloat16 is everywhere
       x.push_back(std::bit_cast<float>(upper << 16 | lower));
   const int64_t columns = 96, rows = static_cast<int64_t>(x.size()) / columns;
   REQUIRE(rows * columns == static_cast<int64_t>(x.size()));
-  bf16_model::at_each_unit([&](Isa) {
+  bf16_model::at_each_unit([&](Bf16Unit) {
     for (const Side side : {Side::left, Side::right})
       for (const Trans trans : {Trans::no, Trans::yes})
         check_packing(side, trans, trans == Trans::yes ? columns : rows, trans == Trans::yes ? rows : columns,
@@ -170,7 +170,7 @@ void check_rows(int64_t rows, int64_t columns, int64_t beyond) {
 }
 
 TEST_CASE("rows are packed in all forms at once as in each, where they lie and as they are made") {
-  bf16_model::at_each_unit([](Isa) {
+  bf16_model::at_each_unit([](Bf16Unit) {
     const Threads threads(3);
     for (const int64_t rows : kEdges)
       for (const int64_t columns : {1, 31, 32, 33, 255, 256, 257, 300})

@@ -9,9 +9,10 @@
 
 namespace gradus::kernels::test_isa {
 
-std::string refusal(std::string_view name, IsaFor use) {
+template <class Isa>
+std::string refusal(std::string_view name) {
   try {
-    set_isa(name, use);
+    set_isa<Isa>(name);
   } catch (const Error& e) {
     return e.what();
   }
@@ -22,7 +23,7 @@ TEST_CASE("levels are listed best first, and the one that is set is used", "[lev
   const auto& levels = available_isas();
   REQUIRE(!levels.empty());
   CHECK(std::is_sorted(levels.begin(), levels.end(),
-                       [](Isa a, Isa b) { return isa_name(a) > isa_name(b); }));  // v4, v3, v2
+                       [](Level a, Level b) { return isa_name(a) > isa_name(b); }));  // v4, v3, v2
   const char* asked = std::getenv("GRADUS_LEVEL");
   const auto* at_start = &isa_loops<ElementwiseLoops<float>>();
   set_isa(isa_name(levels.front()));
@@ -37,34 +38,34 @@ TEST_CASE("levels are listed best first, and the one that is set is used", "[lev
 }
 
 TEST_CASE("a level that this machine cannot run is refused by name", "[level]") {
-  const std::string text = refusal("v9", IsaFor::loops);
-  CHECK_HAS(text, "[level] GRADUS_LEVEL must be one that this machine can run");
+  const std::string text = refusal<Level>("v9");
+  CHECK_HAS(text, "[level] GRADUS_LEVEL must be one that this machine has");
   CHECK_HAS(text, "got v9");
 }
 
 TEST_CASE("units are listed best first, widened is everywhere, and the one that is set is used") {
-  const std::vector<Isa> units = available_isas(IsaFor::bf16);
-  CHECK(std::count(units.begin(), units.end(), Isa::widened) == 1);
-  const auto place = [&](Isa unit) { return std::find(units.begin(), units.end(), unit); };
-  if (bf16_model::has(Isa::amx)) CHECK(place(Isa::amx) == units.begin());
-  if (bf16_model::has(Isa::amx) && bf16_model::has(Isa::avx512_bf16))
-    CHECK(place(Isa::widened) < place(Isa::avx512_bf16));
+  const std::vector<Bf16Unit> units = available_isas<Bf16Unit>();
+  CHECK(std::count(units.begin(), units.end(), Bf16Unit::widened) == 1);
+  const auto place = [&](Bf16Unit unit) { return std::find(units.begin(), units.end(), unit); };
+  if (bf16_model::has(Bf16Unit::amx)) CHECK(place(Bf16Unit::amx) == units.begin());
+  if (bf16_model::has(Bf16Unit::amx) && bf16_model::has(Bf16Unit::avx512_bf16))
+    CHECK(place(Bf16Unit::widened) < place(Bf16Unit::avx512_bf16));
   const char* asked = std::getenv("GRADUS_UNIT");
-  const Isa at_start = isa_in_use(IsaFor::bf16);
+  const Bf16Unit at_start = isa_in_use<Bf16Unit>();
   CHECK((asked ? isa_name(at_start) == asked : at_start == units.front()));
-  for (const Isa unit : units) {
-    set_isa(isa_name(unit), IsaFor::bf16);
-    CHECK(isa_in_use(IsaFor::bf16) == unit);
+  for (const Bf16Unit unit : units) {
+    set_isa<Bf16Unit>(isa_name(unit));
+    CHECK(isa_in_use<Bf16Unit>() == unit);
   }
-  set_isa(isa_name(at_start), IsaFor::bf16);
+  set_isa<Bf16Unit>(isa_name(at_start));
 }
 
 TEST_CASE("a unit that this machine lacks is refused by name") {
   bf16_model::name_missing_units();
-  for (const Isa unit : {Isa::avx512_bf16, Isa::amx})
+  for (const Bf16Unit unit : {Bf16Unit::avx512_bf16, Bf16Unit::amx})
     if (!bf16_model::has(unit))
-      CHECK_HAS(refusal(isa_name(unit), IsaFor::bf16), "got " + std::string(isa_name(unit)));
-  const std::string text = refusal("abacus", IsaFor::bf16);
+      CHECK_HAS(refusal<Bf16Unit>(isa_name(unit)), "got " + std::string(isa_name(unit)));
+  const std::string text = refusal<Bf16Unit>("abacus");
   CHECK_HAS(text, "[unit] GRADUS_UNIT must be one that this machine has (");
   CHECK_HAS(text, "widened");
   CHECK_THAT(text, Catch::Matchers::EndsWith("), got abacus."));

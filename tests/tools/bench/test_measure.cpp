@@ -138,7 +138,7 @@ TEST_CASE("BLAS's own products are products, by either kind of threads") {
 
 TEST_CASE("the peak is made of multiplications and additions, at each level") {
   using namespace kernels;
-  for (const Isa level : available_isas()) {
+  for (const Level level : available_isas()) {
     set_isa(isa_name(level));
     float half = 0.5F;
     const int64_t operations = isa_loops<MultiplyAddLoops<float>>().multiply_adds(100, &half);

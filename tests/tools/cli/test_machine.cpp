@@ -23,7 +23,7 @@ TEST_CASE("info without arguments tells what the machine is") {
   CHECK(shown.err == "");
   CHECK_HAS(shown.out, "machine     ", "\npeak        ", " GFLOP/s in float32", " GB/s of memory read",
             "\ngradus      0.", "\nproducts    ", "\nunits       ", "\nheld back   ");
-  for (const kernels::Isa level : kernels::available_isas())
+  for (const kernels::Level level : kernels::available_isas())
     CHECK_HAS(shown.out, std::string(kernels::isa_name(level)));
   CHECK_THAT(shown.out, !ContainsSubstring("asks for"));
   CHECK_THAT(shown.out, !ContainsSubstring("multiplies with"));

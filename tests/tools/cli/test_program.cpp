@@ -124,7 +124,7 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   INFO(epochs << " readings, dropout " << dropout);
   CHECK(dropout >= gradus::train::planned_dropout(epochs / 3, 16));
   CHECK(run.err.substr(0, read_at).ends_with(concat(", dropout ", dropout)));
-  const bool has_unit = kernels::isa_in_use(kernels::IsaFor::bf16) != kernels::Isa::widened;
+  const bool has_unit = kernels::isa_in_use<kernels::Bf16Unit>() != kernels::Bf16Unit::widened;
   CHECK(config.at("precision") == (has_unit ? "bf16" : "float32"));
   const int64_t steps = config.at("steps");
   CHECK(steps > 0);

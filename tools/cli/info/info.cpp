@@ -131,7 +131,7 @@ int info_of_machine() {
                     " in bfloat16 and ", decimals(peak.read_gb_s, 1), " GB/s of memory read, by ",
                     num_threads(), num_threads() == 1 ? " thread" : " threads")
             << fact("gradus", GRADUS_VERSION, ", ", m.compiler, ", ", m.level, " (it can run ",
-                    joined(kernels::available_isas(), ", ", kernels::isa_name), ")")
+                    joined(kernels::available_isas(), ", ", kernels::isa_name<kernels::Level>), ")")
             << fact("products", m.blas, blas == now ? "" : concat("; its own choice is ", blas, " ones"),
                     has_own ? "; large ones by gradus, with AVX-512" : "")
             << fact("units", m.units.empty() ? "none for products of 8 or 16 bits" : m.units,

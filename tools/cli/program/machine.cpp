@@ -112,7 +112,7 @@ Machine this_machine() {
 
 Peak measure_peak() {
   return {.gflops = 1e-9 * kernels::multiply_add_rate(kernels::kPeakSeconds),
-          .unit = std::string(kernels::isa_name(kernels::isa_in_use(kernels::IsaFor::bf16))),
+          .unit = std::string(kernels::isa_name(kernels::isa_in_use<kernels::Bf16Unit>())),
           .bf16_gflops = 1e-9 * kernels::bf16_rate(kernels::kPeakSeconds),
           .read_gb_s = 1e-9 * read_rate()};
 }

@@ -28,9 +28,10 @@ void with_leader(train::Communicator& ranks, F&& send_or_receive) {
   for (int r = 1; r < ranks.size(); ++r) send_or_receive(r);
 }
 
-void use_lowest(train::Communicator& ranks, kernels::IsaFor use) {
-  const kernels::Isa own = kernels::isa_in_use(use);
-  std::vector<kernels::Isa> all(static_cast<size_t>(ranks.size()), own);
+template <class Isa>
+void use_lowest(train::Communicator& ranks) {
+  const Isa own = kernels::isa_in_use<Isa>();
+  std::vector<Isa> all(static_cast<size_t>(ranks.size()), own);
   with_leader(ranks, [&](int other) {
     if (ranks.rank() == 0)
       ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof own);
@@ -38,9 +39,9 @@ void use_lowest(train::Communicator& ranks, kernels::IsaFor use) {
       ranks.send(other, kTag, &own, sizeof own);
   });
   ranks.wait();
-  const kernels::Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
+  const Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
   const std::string name = on_leader(&ranks, [&] { return std::string(kernels::isa_name(lowest)); });
-  if (name != kernels::isa_name(own)) kernels::set_isa(name, use);
+  if (name != kernels::isa_name(own)) kernels::set_isa<Isa>(name);
 }
 
 int64_t number_of(const char* variable) {
@@ -86,8 +87,8 @@ std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) 
   if (!ranks) return ranks;
   const int64_t here = std::max(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), number_of("MPI_LOCALNRANKS"));
   if (threads == 0 && here > 1) set_num_threads(static_cast<int>(std::max<int64_t>(1, num_threads() / here)));
-  use_lowest(*ranks, kernels::IsaFor::loops);
-  use_lowest(*ranks, kernels::IsaFor::bf16);
+  use_lowest<kernels::Level>(*ranks);
+  use_lowest<kernels::Bf16Unit>(*ranks);
   return ranks;
 }
 

@@ -175,8 +175,9 @@ bool TrainFlags::plans_vocab() const {
 void TrainFlags::settle_precision() {
   const bool is_auto = settings_.auto_precision || (config.minutes > 0 && !is_given("precision"));
   if (is_auto && !resume)
-    config.precision = kernels::isa_in_use(kernels::IsaFor::bf16) == kernels::Isa::widened ? DType::float32
-                                                                                           : DType::bfloat16;
+    config.precision = kernels::isa_in_use<kernels::Bf16Unit>() == kernels::Bf16Unit::widened
+                           ? DType::float32
+                           : DType::bfloat16;
 }
 
 TrainConfig TrainFlags::resumed(const TrainConfig& saved) const {

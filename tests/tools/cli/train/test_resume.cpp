@@ -96,7 +96,7 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     must("train --out", scratch.path("parts"), "--resume --precision auto");
     check_same_run(scratch, "whole", "parts");
     must(train(scratch, "auto", args("--precision auto")));
-    const bool has_unit = kernels::isa_in_use(kernels::IsaFor::bf16) != kernels::Isa::widened;
+    const bool has_unit = kernels::isa_in_use<kernels::Bf16Unit>() != kernels::Bf16Unit::widened;
     CHECK(precision_of("auto") == (has_unit ? "bf16" : "float32"));
   }
   SECTION("with Muon and means of the weights") {
