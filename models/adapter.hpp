@@ -23,7 +23,7 @@ struct AdapterConfig {
   double alpha = 8;                 ///< of layers that alpha_pattern does not list
   double dropout = 0;               ///< probability, of the adapters' inputs
   bool is_rank_stabilized = false;  ///< alpha is divided by sqrt(r), not by r (arXiv 2312.03732)
-  // Of layers, by the ends of their names, of whole parts; the first that matches counts.
+  // The first row whose text is the whole name of a layer, or its end after a dot, applies to that layer.
   std::vector<std::pair<std::string, int64_t>> ranks{};
   std::vector<std::pair<std::string, double>> alphas{};
 };

@@ -219,14 +219,14 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &node.shape);
   running_op = node.op;
   refuse_if_released(node);
-  Needs needs = needs_of(node);
+  const Needs needs = needs_of(node);
   if (!needs.any()) return;
   const uint64_t before = version(gy);
   Tensor y = *node.output;
   if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
-    if (!create_graph_ && !anomaly_) needs.lend(*this, node);
-    add_all(node, node.joint(gy, y, needs), {&gy, 1});
+    const Sums sums = create_graph_ || anomaly_ ? Sums() : Sums([&](size_t i) { return take_sum(node, i); });
+    add_all(node, node.joint(gy, y, needs, sums), {&gy, 1});
   } else {
     for (Edge& e : node.edges) {
       if (!is_needed(e)) continue;

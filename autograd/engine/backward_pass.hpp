@@ -23,10 +23,10 @@ Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
 
 namespace gradus::autograd {
 
-class BackwardPass final : public GradientSums {
+class BackwardPass {
  public:
   BackwardPass(bool create_graph, bool retain_graph);
-  ~BackwardPass() override;
+  ~BackwardPass();
   BackwardPass(const BackwardPass&) = delete;
   BackwardPass& operator=(const BackwardPass&) = delete;
 
@@ -35,7 +35,6 @@ class BackwardPass final : public GradientSums {
   void accumulate_leaves();
   /// Only the paths to `inputs` are walked; their gradients are returned.
   std::vector<Tensor> collect(const std::vector<Tensor>& inputs);
-  Tensor take_sum(const Node& node, size_t input) override;
 
  private:
   struct Slot {
@@ -70,6 +69,7 @@ class BackwardPass final : public GradientSums {
   void expand_checkpoint(Node& node, std::vector<Tensor> gys);
 
   Needs needs_of(const Node& node);
+  Tensor take_sum(const Node& node, size_t input);
   void add_all(const Node& node, std::vector<Tensor> gxs, std::span<const Tensor> gys);
   Tensor sum(const Tensor& a, const Tensor& b) const;
   void add(Slot& target, Tensor gx);

@@ -92,8 +92,15 @@ struct CheckedGraph {
   LeafNames names;                ///< of the inputs
 };
 
-/// The graph with the gradients for its cotangent and with the report: see graph/node.hpp. If a rule throws,
-/// or nothing was recorded, there are no gradients.
+/// The recorded graph with the values that were kept (see KeepValues) and with the gradient of y, a scalar,
+/// at each vertex, as JSON; docs/operations-and-gradient-checks.md describes it. Runs a backward pass, with
+/// its hooks, that leaves the graph and every `.grad()` as they are. Throws Error as grad() does.
+std::string graph_json(const Tensor& y, const LeafNames& names = {});
+/// An HTML page of graph_json(), which needs no network: `std::ofstream("graph.html") << graph_html(loss)`.
+std::string graph_html(const Tensor& y, const LeafNames& names = {});
+
+/// The same of a check, with the gradients for its cotangent and with the report. If a rule throws, or
+/// nothing was recorded, there are no gradients.
 ///
 ///     const auto write = [](const CheckedGraph& g) { std::ofstream("f.html") << graph_html(g); };
 ///     gradcheck(f, {x}, {.inspect = write});

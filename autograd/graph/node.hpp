@@ -42,19 +42,6 @@ class Saved {
   uint64_t version_ = 0;
 };
 
-namespace autograd {
-
-struct Node;
-
-/// The gradients that a backward pass has summed so far.
-class GradientSums {
- public:
-  virtual ~GradientSums() = default;
-  virtual Tensor take_sum(const Node& node, size_t input) = 0;  ///< see Needs
-};
-
-}  // namespace autograd
-
 /// Which inputs of a joint rule need their gradient; the others may be left undefined. From the 64th on, all
 /// inputs share one bit.
 class Needs {
@@ -64,49 +51,53 @@ class Needs {
   bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
   bool any() const { return bits_ != 0; }  ///< whether at least one input needs it
 
-  /// The gradient of input i that others have summed so far, to which the rule adds its own: a rule that
-  /// takes a defined one returns the total. Undefined if there is none, or if gradients are to be
-  /// differentiated.
-  Tensor take_sum(size_t i) const { return sums_ ? sums_->take_sum(*node_, i) : Tensor(); }
-  /// Lets the rule of a vertex take sums; for the engine.
-  void lend(autograd::GradientSums& sums, const autograd::Node& node) {
-    sums_ = &sums;
-    node_ = &node;
-  }
-
  private:
   static uint64_t bit(size_t i) { return uint64_t{1} << (i < 63 ? i : 63); }
   uint64_t bits_ = 0;
-  autograd::GradientSums* sums_ = nullptr;
-  const autograd::Node* node_ = nullptr;
+};
+
+/// The gradients of a joint rule's inputs that others have summed so far.
+class Sums {
+ public:
+  Sums() = default;                                                              ///< none
+  explicit Sums(std::function<Tensor(size_t)> take) : take_(std::move(take)) {}  ///< that of each input
+  /// The sum of input i, to which the rule adds its own gradient: a rule that takes a defined one returns the
+  /// total. Undefined if there is none, or if gradients are to be differentiated.
+  Tensor take(size_t i) const { return take_ ? take_(i) : Tensor(); }
+
+ private:
+  std::function<Tensor(size_t)> take_;
 };
 
 /// All input gradients at once, for fused backward kernels: one tensor for each input.
 class JointRule {
  public:
   JointRule() = default;
-  /// `rule(gy, needs)`, or `rule(gy, y, needs)`, which keeps the op's output y until backward.
+  /// `rule(gy, needs)`; `rule(gy, y, needs)`, which keeps the op's output y until backward; or
+  /// `rule(gy, needs, sums)`, which may add to the gradients of others.
   template <class F, class = std::enable_if_t<!std::is_same_v<F, JointRule>>>
   JointRule(F rule) {  // NOLINT: record() takes rules as they are written
-    if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&, Needs>) {
-      rule_ = std::move(rule);
-      wants_output_ = true;
-    } else {
-      rule_ = [rule = std::move(rule)](const Tensor& gy, const Tensor&, Needs needs) mutable {
+    wants_output_ = std::is_invocable_v<F&, const Tensor&, const Tensor&, Needs>;
+    rule_ = [rule = std::move(rule)](const Tensor& gy, const Tensor& y, Needs needs,
+                                     const Sums& sums) mutable -> std::vector<Tensor> {
+      if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&, Needs>)
+        return rule(gy, y, needs);
+      else if constexpr (std::is_invocable_v<F&, const Tensor&, Needs, const Sums&>)
+        return rule(gy, needs, sums);
+      else
         return rule(gy, needs);
-      };
-    }
+    };
   }
 
   explicit operator bool() const { return rule_ != nullptr; }  ///< whether there is one
   bool wants_output() const { return wants_output_; }          ///< whether it was given y
   /// One tensor for each input; undefined where `needs` does not ask for it.
-  std::vector<Tensor> operator()(const Tensor& gy, const Tensor& y, Needs needs) const {
-    return rule_(gy, y, needs);
+  std::vector<Tensor> operator()(const Tensor& gy, const Tensor& y, Needs needs, const Sums& sums) const {
+    return rule_(gy, y, needs, sums);
   }
 
  private:
-  std::function<std::vector<Tensor>(const Tensor&, const Tensor&, Needs)> rule_;
+  std::function<std::vector<Tensor>(const Tensor&, const Tensor&, Needs, const Sums&)> rule_;
   bool wants_output_ = false;
 };
 
@@ -340,12 +331,5 @@ std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names = {}
 inline std::string graph_dot(const Tensor& y, const LeafNames& names = {}) {
   return graph_dot(std::vector{y}, names);
 }
-
-/// The same with the values that were kept (see KeepValues) and with the gradient of y, a scalar, at each
-/// vertex, as JSON; docs/operations-and-gradient-checks.md describes it. Runs a backward pass, with its
-/// hooks, that leaves the graph and every `.grad()` as they are. Throws Error as grad() does.
-std::string graph_json(const Tensor& y, const LeafNames& names = {});
-/// An HTML page of graph_json(), which needs no network: `std::ofstream("graph.html") << graph_html(loss)`.
-std::string graph_html(const Tensor& y, const LeafNames& names = {});
 
 }  // namespace gradus

@@ -77,10 +77,10 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
                          packed.data<T>(), raw::data_or_null<T>(w));
   });
   auto pull = [x = Saved(x), w = Saved(weight), rstds, normalized_shape, rows, cols, dims, eps](
-                  const Tensor& gy, Needs needs) {
+                  const Tensor& gy, Needs needs, const Sums& sums) {
     if (grad_enabled()) return rms_norm_rule(gy, x, w, rstds, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x), ws = raw::contiguous(w);
-    const Tensor sum = needs.take_sum(0);
+    const Tensor sum = sums.take(0);
     Tensor gx = needs[0] ? raw::memory_for_sum(sum, x->shape(), x->dtype()) : Tensor();
     Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
     dispatch_float("rms_norm", x->dtype(), [&]<class T>() {

@@ -19,15 +19,12 @@ namespace gradus {
 namespace autograd {
 /// Dimensions to reduce; negative ones count from the end.
 using Dims = std::vector<int64_t>;
-/// The results of max() and min() along a dimension.
-struct Extreme {
-  Tensor values, indices;  ///< of one shape
-};
-/// The results of sort() and topk().
-struct Sorted {
-  Tensor values, indices;  ///< of one shape
-};
 }  // namespace autograd
+
+/// The results of max() and min() along a dimension, sort(), topk() and max_pool2d_with_indices().
+struct ValuesAndIndices {
+  Tensor values, indices;  ///< of one shape
+};
 
 // -- making tensors (not differentiable)
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);               ///< all 0
@@ -43,7 +40,7 @@ Tensor tensor(const std::vector<int64_t>& values, const Shape& shape);
 Tensor tensor(const std::vector<bool>& values, const Shape& shape);
 /// A number as it is written in a list.
 struct Literal {
-  /// Of any type that has numbers.
+  /// From a number of any arithmetic type.
   template <class T>
   requires std::is_arithmetic_v<T> Literal(T x)  // NOLINT: a number is the natural spelling
       : value(static_cast<double>(x)),
@@ -159,9 +156,9 @@ Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = fal
 /// The smallest, in the same way.
 Tensor amin(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 /// The largest element along dim, or a NaN, and its int64 index. The first of equals gets the gradient.
-autograd::Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-autograd::Extreme min(const Tensor& x, int64_t dim,
-                      bool keepdim = false);  ///< the smallest, with the same rules
+ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
+ValuesAndIndices min(const Tensor& x, int64_t dim,
+                     bool keepdim = false);  ///< the smallest, with the same rules
 /// The largest of all elements, as amax; but if that is NaN, the elements that are NaN share the gradient.
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);  ///< the smallest, with the same rules
@@ -228,10 +225,10 @@ Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& 
 /// The same with one value for all.
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, double value);
 /// x sorted along dim, and the int64 indices of its elements; stable; NaN counts as largest.
-autograd::Sorted sort(const Tensor& x, int64_t dim = -1, bool descending = false);
+ValuesAndIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false);
 /// The k largest along dim, largest first, or the k smallest, smallest first; the lower index first among
 /// equals. Without `sorted` their order is not specified.
-autograd::Sorted topk(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
+ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
 /// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Rows of a
 /// weight that is only stored (dtype.hpp) are returned as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});

@@ -4,8 +4,6 @@
 namespace gradus {
 namespace {
 
-using autograd::Extreme;
-
 // The windows of a pool.
 Windows pooled_by(std::string_view op, const Images& in, const WindowOptions& options) {
   WindowOptions o = options;
@@ -24,8 +22,8 @@ Shape out_shape(const Tensor& x, const Windows& w) {
   return {x.size(0), x.size(1), w.rows.out, w.columns.out};
 }
 
-Extreme max_pool(std::string_view op, int dims, const Tensor& x, const PerDim& kernel,
-                 const MaxPoolOptions& o) {
+ValuesAndIndices max_pool(std::string_view op, int dims, const Tensor& x, const PerDim& kernel,
+                          const MaxPoolOptions& o) {
   const Images in(op, x, dims);
   const Windows w = pooled_by(op, in, {kernel, o.stride, o.padding, o.dilation, o.ceil_mode});
   const Tensor packed = raw::contiguous(in.tensor);
@@ -79,10 +77,12 @@ Tensor avg_pool(std::string_view op, int dims, const Tensor& x, const PerDim& ke
 
 }  // namespace
 
-Extreme max_pool2d_with_indices(const Tensor& x, const PerDim& kernel_size, const MaxPoolOptions& options) {
+ValuesAndIndices max_pool2d_with_indices(const Tensor& x, const PerDim& kernel_size,
+                                         const MaxPoolOptions& options) {
   return max_pool("max_pool2d", 2, x, kernel_size, options);
 }
-Extreme max_pool1d_with_indices(const Tensor& x, const PerDim& kernel_size, const MaxPoolOptions& options) {
+ValuesAndIndices max_pool1d_with_indices(const Tensor& x, const PerDim& kernel_size,
+                                         const MaxPoolOptions& options) {
   return max_pool("max_pool1d", 1, x, kernel_size, options);
 }
 Tensor max_pool2d(const Tensor& x, const PerDim& kernel_size, const MaxPoolOptions& options) {

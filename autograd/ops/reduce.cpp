@@ -8,8 +8,6 @@
 
 namespace gradus {
 
-using autograd::Extreme;
-
 namespace {
 
 using kernels::Reduce;
@@ -78,9 +76,10 @@ Tensor overall(const Tensor& x, const Tensor& y) {
 }
 
 // The values at `index`, which kept its dim of size 1.
-Extreme at(const Tensor& x, const Tensor& index, int64_t dim, bool keepdim) {
+ValuesAndIndices at(const Tensor& x, const Tensor& index, int64_t dim, bool keepdim) {
   const Tensor values = gather(x, dim, index);
-  return keepdim ? Extreme{values, index} : Extreme{values.squeeze(dim), index.squeeze(dim)};
+  return keepdim ? ValuesAndIndices{values, index}
+                 : ValuesAndIndices{values.squeeze(dim), index.squeeze(dim)};
 }
 
 // kernel(rows, cols, out, inputs...) on packed rows along `dim` of equally shaped inputs.
@@ -116,14 +115,11 @@ Tensor norm_of(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   const auto power = [&](const Tensor& v) { return sum(p == 2 ? v * v : pow(abs(v), p), dims, keepdim); };
   const auto root = [p](const Tensor& total) { return p == 2 ? sqrt(total) : pow(total, 1 / p); };
   const Tensor total = power(x);
-  bool ordinary = true;
-  dispatch_float("norm", x.dtype(), [&]<class T>() {
-    using Limits = std::numeric_limits<T>;
-    const T *first = total.data<T>(), *last = first + total.numel();
-    ordinary = std::all_of(first, last,
-                           [](T t) { return t > Limits::min() / Limits::epsilon() && t <= Limits::max(); });
-  });
-  if (ordinary || x.numel() == 0) return root(total);
+  if (x.numel() == 0 || total.numel() == 0) return root(total);
+  const bool is_float = x.dtype() == DType::float32;
+  const double least = is_float ? 0x1p-103 : 0x1p-970;  // the least normal number over epsilon
+  const double most = is_float ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  if (amin(total).item() > least && amax(total).item() <= most) return root(total);
   const Tensor size = abs(x), unit = p > 0 ? amax(size, dims, true) : amin(size, dims, true);
   const Tensor scale = masked_fill(masked_fill(unit, eq(unit, 0.0), 1.0), ge(unit, kInfinity), 1.0);
   const Tensor result = root(power(x / scale));
@@ -188,10 +184,10 @@ Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor max(const Tensor& x) { return overall(x, amax(check_defined("max", x))); }
 Tensor min(const Tensor& x) { return overall(x, amin(check_defined("min", x))); }
-Extreme max(const Tensor& x, int64_t dim, bool keepdim) {
+ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim) {
   return at(x, argmax(check_defined("max", x), dim, true), dim, keepdim);
 }
-Extreme min(const Tensor& x, int64_t dim, bool keepdim) {
+ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim) {
   return at(x, argmin(check_defined("min", x), dim, true), dim, keepdim);
 }
 

@@ -72,11 +72,11 @@ struct MaxPoolOptions {
 };
 /// The largest element of each window, or a NaN, and its flat int64 index in its channel. The first of equals
 /// gets the gradient.
-autograd::Extreme max_pool2d_with_indices(const Tensor& x, const autograd::PerDim& kernel_size,
-                                          const MaxPoolOptions& options = {});
+ValuesAndIndices max_pool2d_with_indices(const Tensor& x, const autograd::PerDim& kernel_size,
+                                         const MaxPoolOptions& options = {});
 /// The same for (N, C, L).
-autograd::Extreme max_pool1d_with_indices(const Tensor& x, const autograd::PerDim& kernel_size,
-                                          const MaxPoolOptions& options = {});
+ValuesAndIndices max_pool1d_with_indices(const Tensor& x, const autograd::PerDim& kernel_size,
+                                         const MaxPoolOptions& options = {});
 /// The values of max_pool2d_with_indices().
 Tensor max_pool2d(const Tensor& x, const autograd::PerDim& kernel_size, const MaxPoolOptions& options = {});
 /// The values of max_pool1d_with_indices().

@@ -36,7 +36,7 @@ void copy_into(Tensor& target, const Tensor& source);
 void add_into(Tensor& target, const Tensor& source);
 /// Whether no other handle shares the values, and they are packed.
 bool is_sole_owner(const Tensor& x);
-/// Memory for a gradient and a Needs::take_sum(): that of the sum if nothing else shares it.
+/// Memory for a gradient and a Sums::take(): that of the sum if nothing else shares it.
 Tensor memory_for_sum(const Tensor& sum, const Shape& shape, DType dtype);
 
 /// Operands walked together over `shape`, operand 0 first; smaller operands broadcast.

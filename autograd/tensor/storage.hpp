@@ -2,8 +2,8 @@
 //
 // Freed memory stays in a cache of the thread that made it, by size class, and is used again, so that
 // training does not allocate from the system at every step. What another thread frees goes back to the thread
-// that made it. Blocks of the cache go back to the system when a new one would take the thread 256 MiB above
-// the most memory that it used, or when the thread ends. Large blocks ask for huge pages.
+// that made it. The cache is trimmed when an allocation would exceed the thread's peak use by 256 MiB, and
+// emptied when the thread ends. Large blocks ask for huge pages.
 #pragma once
 
 #include <atomic>
@@ -87,8 +87,8 @@ class Storage : public RefCounted {
   uint64_t version() const { return version_; }
   void bump_version() { ++version_; }  ///< for other writes
 
-  /// The cache of this storage: made at the first call, deleted with the storage. A program may use only one
-  /// T, which must check version() itself. Thread-safe.
+  /// The cache of this storage: made at the first call, deleted with the storage. Its users must check
+  /// version() themselves. Throws std::bad_cast for another T than that of the first call. Thread-safe.
   template <class T>
   T& packed_cache() {
     PackedCache* found = packed_cache_.load(std::memory_order_acquire);
@@ -97,7 +97,7 @@ class Storage : public RefCounted {
       if (packed_cache_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
         found = made.release();
     }
-    return static_cast<T&>(*found);
+    return dynamic_cast<T&>(*found);
   }
 
  private:

@@ -88,7 +88,7 @@ T value_of(const Call& c, const Parameter& p) {
 
 inline Tensors results(const Tensor& result) { return {result}; }
 inline Tensors results(const Tensors& all) { return all; }
-inline Tensors results(const autograd::Sorted& s) { return {s.values, s.indices}; }
+inline Tensors results(const ValuesAndIndices& s) { return {s.values, s.indices}; }
 
 /// An operation that calls f with the values of its parameters, in the order of the signature; the stream of
 /// random numbers may be anywhere among them.

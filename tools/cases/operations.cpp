@@ -76,10 +76,10 @@ Tensor spread(const Tensor& x, const Dims& dims, bool unbiased, std::optional<in
   return f(x, dims, correction.value_or(unbiased ? 1 : 0), keepdim);
 }
 
-template <Tensor (*of_all)(const Tensor&), autograd::Extreme (*along)(const Tensor&, int64_t, bool)>
+template <Tensor (*of_all)(const Tensor&), ValuesAndIndices (*along)(const Tensor&, int64_t, bool)>
 Tensors extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   if (!dim) return {of_all(x)};
-  const autograd::Extreme e = along(x, *dim, keepdim);
+  const ValuesAndIndices e = along(x, *dim, keepdim);
   return {e.values, e.indices};
 }
 

@@ -7,7 +7,6 @@
 namespace gradus::cases {
 namespace {
 
-using autograd::Extreme;
 using autograd::Padding;
 using autograd::PerDim;
 
@@ -51,7 +50,7 @@ Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, co
   return f(x, weight, bias, {stride, padding, dilation, groups});
 }
 
-template <Extreme (*f)(const Tensor&, const PerDim&, const MaxPoolOptions&)>
+template <ValuesAndIndices (*f)(const Tensor&, const PerDim&, const MaxPoolOptions&)>
 Tensors max_pool(const Tensor& x, const PerDim& kernel, const PerDim& stride, const PerDim& padding,
                  const PerDim& dilation, bool ceil_mode, bool return_indices) {
   check_windows(x, 1, kernel, padding);

@@ -43,7 +43,7 @@ void add_all(OpCases c, Reduce reduce) {
 }
 
 // One element gets all of the gradient, so `along` goes by value and place.
-void add_extremes(OpCases c, autograd::Extreme (*along)(const Tensor&, int64_t, bool),
+void add_extremes(OpCases c, ValuesAndIndices (*along)(const Tensor&, int64_t, bool),
                   Tensor (*overall)(const Tensor&)) {
   const auto add = [&](const char* name, const Shape& shape, int64_t dim, bool keepdim) {
     c.add(name, {shape}, [=](In x) { return along(x, dim, keepdim).values; });

@@ -1,9 +1,9 @@
 // The thread pool of all kernels, and parallel_for.
 //
 // Chunks depend on sizes only, so a body that writes per element or per chunk gives the same bits for any
-// number of threads. A thread begins with the same share of consecutive chunks in each call, because its
-// core's cache may have the rows that it wrote in the call before; then it takes chunks of other shares, but
-// not the last quarter of short ones, which would take longer to fetch from the other core.
+// number of threads. Each thread starts with the same range of chunks in every call, because its cache may
+// still hold them. When it is done, it takes chunks from the ranges of other threads, except the last quarter
+// of a short range: fetching that from another core costs more than waiting.
 // Thread-safe: of several callers at once, one gets the pool; the others run their chunks themselves. Workers
 // start at the first use and end with the process.
 #pragma once

@@ -241,13 +241,14 @@ Tensor merge_heads(const Tensor& x) {
 }  // namespace
 
 Tensor hidden_keys(const AttentionOptions& options, int64_t T, int64_t S) {
-  const Tensor key = arange(0, S), last = arange(S - T, S).unsqueeze(1);  // (S) and (T, 1)
+  const auto end = static_cast<double>(S), first = static_cast<double>(S - T);
+  const Tensor key = arange(0, end), last = arange(first, end).unsqueeze(1);  // (S) and (T, 1)
   Tensor hidden;
   const auto hide = [&](const Tensor& which) {
     hidden = hidden.defined() ? maximum(hidden, which.to(DType::float32)) : which.to(DType::float32);
   };
   if (options.causal) hide(gt(key, last));
-  if (options.window > 0) hide(le(key, last - options.window));
+  if (options.window > 0) hide(le(key, last - static_cast<double>(options.window)));
   if (options.starts.defined()) hide(lt(key, options.starts.unsqueeze(1).unsqueeze(3)));
   return hidden.defined() ? hidden.to(DType::boolean) : hidden;
 }

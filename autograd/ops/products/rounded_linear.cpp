@@ -113,7 +113,7 @@ class RoundedRule {
         weight_(weight),
         values_(std::move(values)) {}
 
-  Gradients operator()(const Tensor& gy, Needs needs) const {
+  Gradients operator()(const Tensor& gy, Needs needs, const Sums& sums) const {
     const Autocast autocast(DType::bfloat16);
     if (grad_enabled()) return by_public_ops(gy);
     const Tensor rows = fold(raw::contiguous(gy));
@@ -124,7 +124,7 @@ class RoundedRule {
     const PackedRows to{.transposed = transposed.get(), .sums = raw::data_or_null<float>(gbias)};
     Gradients all(before_);
     if (needs[0] || needs[before_ - 1])
-      all = of_inputs(from, to, gy.shape(), needs);
+      all = of_inputs(from, to, gy.shape(), sums);
     else
       kernels::pack_rows(from, to);
     all.push_back(transposed ? of_weight(*transposed) : Tensor());
@@ -141,10 +141,10 @@ class RoundedRule {
   }
 
   /// Packs the rows of gy too.
-  Gradients of_inputs(const RowSource& gy, const PackedRows& to, Shape shape, Needs needs) const {
+  Gradients of_inputs(const RowSource& gy, const PackedRows& to, Shape shape, const Sums& sums) const {
     const Tensor w = raw::contiguous(weight_);
     shape[shape.size() - 1] = w.size(1);
-    const Tensor sum = form_.is_activation ? Tensor() : needs.take_sum(0);
+    const Tensor sum = form_.is_activation ? Tensor() : sums.take(0);
     Gradients all{raw::memory_for_sum(sum, shape, DType::float32)};
     while (all.size() < before_) all.push_back(empty(shape, DType::float32));
     pack_and_multiply(gy, to, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(),

@@ -6,8 +6,6 @@
 
 namespace gradus {
 
-using autograd::Sorted;
-
 namespace {
 
 // Rows along `dim`, packed, that dimension last.
@@ -31,7 +29,7 @@ std::vector<int64_t> row_order(const T* row, int64_t n, bool descending) {
   return order;
 }
 
-Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending) {
+ValuesAndIndices first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending) {
   const Tensor rows = rows_along(x, dim);
   const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
   Shape shape = rows.shape();
@@ -73,13 +71,13 @@ Tensor argmin(const Tensor& x, int64_t dim, bool keepdim) {
   return place_of(kernels::Reduce::min, "argmin", x, dim, keepdim);
 }
 
-Sorted sort(const Tensor& x, int64_t dim, bool descending) {
+ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending) {
   check_defined("sort", x);
   const int d = wrap_dim("sort", dim, x.dim());
   return first_of_each_row(x, x.dim() == 0 ? 1 : x.shape()[d], d, descending);
 }
 
-Sorted topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool /*sorted*/) {
+ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool /*sorted*/) {
   check_defined("topk", x);
   const int d = wrap_dim("topk", dim, x.dim());
   const int64_t n = x.dim() == 0 ? 1 : x.shape()[d];

@@ -1,4 +1,4 @@
-// Rules that add to the gradient that others have summed so far (Needs::take_sum).
+// Rules that add to the gradient that others have summed so far (Sums).
 #include "autograd/compare.hpp"
 #include "gradus/autograd/graph/anomaly_check.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
@@ -77,8 +77,8 @@ TEST_CASE("a sum that is shared with another tensor's gradient is not overwritte
 TEST_CASE("a rule takes the sum once, and only where gradients are not differentiated again") {
   std::vector<Tensor> taken;
   const auto twice = [&taken](const Tensor& x) {
-    return record("mul", (x * 2.0).detach(), {x, x}, [&taken](const Tensor& gy, Needs needs) {
-      for (const size_t i : {0, 1}) taken.push_back(needs.take_sum(i));
+    return record("mul", (x * 2.0).detach(), {x, x}, [&taken](const Tensor& gy, Needs, const Sums& sums) {
+      for (const size_t i : {0, 1}) taken.push_back(sums.take(i));
       const Tensor& sum = taken[taken.size() - 2];
       return std::vector<Tensor>{sum.defined() ? sum + gy : gy, gy};
     });
