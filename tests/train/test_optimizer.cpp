@@ -4,7 +4,9 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/optimizers/lion.hpp"
 #include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/optimizers/rmsprop.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 
 namespace gradus::train::test_optimizer {
@@ -56,6 +58,27 @@ const std::vector<Values> kAdamW{
      {0.077722336245670376, -0.072413077799712483}},
 };
 const AdamWOptions kAdamWOptions{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1};
+
+TEST_CASE("step() takes the rate of the options") {
+  const auto moved = [](auto make) {
+    Problem with_rate, with_argument;
+    const auto one = make(with_rate.parameters(), 0.02),
+               other = make(with_argument.parameters(), std::nullopt);
+    with_rate.set_gradients(0);
+    with_argument.set_gradients(0);
+    one->step();
+    other->step(0.02);
+    CHECK(with_rate.w.to_vector<double>() == with_argument.w.to_vector<double>());
+    CHECK_ERROR(other->step(), "step() needs the option lr, got none.");
+  };
+  using Rate = std::optional<double>;
+  moved([](auto p, Rate lr) { return std::make_unique<AdamW>(p, AdamWOptions{.lr = lr}); });
+  moved([](auto p, Rate lr) { return std::make_unique<Muon>(p, MuonOptions{.lr = lr}); });
+  moved([](auto p, Rate lr) { return std::make_unique<SGD>(p, SGDOptions{.lr = lr}); });
+  moved([](auto p, Rate lr) { return std::make_unique<Lion>(p, LionOptions{.lr = lr}); });
+  moved([](auto p, Rate lr) { return std::make_unique<RMSprop>(p, RMSpropOptions{.lr = lr}); });
+  CHECK_ERROR(Muon(Problem().parameters(), {.adamw = {.lr = 0.1}}), "adamw.lr must be left out, got 0.1.");
+}
 
 TEST_CASE("AdamW takes PyTorch's steps, and decays matrices only") {
   Problem problem;

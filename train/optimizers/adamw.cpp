@@ -5,7 +5,7 @@
 namespace gradus::train {
 
 void check(const AdamWOptions& options, const char* who) {
-  const auto [beta1, beta2, eps, weight_decay] = options;
+  const auto [lr, beta1, beta2, eps, weight_decay] = options;
   for (const double beta : {beta1, beta2})
     if (!(beta >= 0 && beta < 1)) fail(who, "betas must be in [0, 1), got ", beta1, " and ", beta2, ".");
   if (!(eps > 0)) fail(who, "eps must be above 0, got ", eps, ".");
@@ -22,7 +22,7 @@ void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Ten
 }
 
 AdamW::AdamW(NamedParameters parameters, const AdamWOptions& options, const ParameterGroups& groups)
-    : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
+    : Optimizer(std::move(parameters), options.lr, buffer_names, groups), options_(options) {
   check(options, "adamw");
 }
 

@@ -8,10 +8,11 @@ namespace gradus::train {
 
 /// The paper's constants.
 struct AdamWOptions {
-  double beta1 = 0.9;          ///< share of the mean gradient that a step keeps
-  double beta2 = 0.999;        ///< share of the mean square that a step keeps
-  double eps = 1e-8;           ///< added to the root of the mean square
-  double weight_decay = 0.01;  ///< of all parameters except vectors
+  std::optional<double> lr = {};  ///< learning rate of step() without one
+  double beta1 = 0.9;             ///< share of the mean gradient that a step keeps
+  double beta2 = 0.999;           ///< share of the mean square that a step keeps
+  double eps = 1e-8;              ///< added to the root of the mean square
+  double weight_decay = 0.01;     ///< of all parameters except vectors
 };
 
 /// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.

@@ -5,7 +5,7 @@
 namespace gradus::train {
 
 Lion::Lion(NamedParameters parameters, const LionOptions& options, const ParameterGroups& groups)
-    : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
+    : Optimizer(std::move(parameters), options.lr, buffer_names, groups), options_(options) {
   for (const double beta : {options.beta1, options.beta2})
     if (!(beta >= 0 && beta < 1))
       fail("lion", "betas must be in [0, 1), got ", options.beta1, " and ", options.beta2, ".");

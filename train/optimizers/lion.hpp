@@ -10,9 +10,10 @@ namespace gradus::train {
 /// The paper's constants. Its rates are a third to a tenth of AdamW's, its weight decay is 3 to 10 times
 /// AdamW's.
 struct LionOptions {
-  double beta1 = 0.9;         ///< weight of the momentum in the direction of a step
-  double beta2 = 0.99;        ///< share of the momentum that a step keeps
-  double weight_decay = 0.0;  ///< of all parameters except vectors
+  std::optional<double> lr = {};  ///< learning rate of step() without one
+  double beta1 = 0.9;             ///< weight of the momentum in the direction of a step
+  double beta2 = 0.99;            ///< share of the momentum that a step keeps
+  double weight_decay = 0.0;      ///< of all parameters except vectors
 };
 
 /// p = p - lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p);  m = beta2 * m + (1 - beta2) * g.

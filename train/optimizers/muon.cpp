@@ -16,10 +16,10 @@
 namespace gradus::train {
 namespace {
 
-/// x a + x^3 b + x^5 c, the odd polynomials that come closest to 1 on all singular values from 0.003 on, each
-/// after the ones before it, with 1 % to spare (Amsel et al., "The Polar Express", arXiv 2505.16932). The
-/// last is times 0.9: all end in [0.7, 1.1], with about the mean of five steps of the iteration that Muon's
-/// authors published.
+/// Coefficients of x a + x^3 b + x^5 c in Polar Express (Amsel et al., arXiv 2505.16932). Step i is the
+/// polynomial that brings singular values in [0.003, 1], after steps 1 to i - 1, closest to 1; widened by 1 %
+/// for rounding. The last one is times 0.9: values end in [0.7, 1.1], with about the mean of five steps of
+/// the iteration that Muon's authors published.
 constexpr struct {
   double a, b, c;
 } kPolarExpress[kMuonSteps] = {{8.3837, -24.7659, 18.3571},
@@ -112,10 +112,11 @@ double Muon::update_cost(const NamedParameter& parameter) const {
 }
 
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)
-    : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
+    : Optimizer(std::move(parameters), options.lr, buffer_names, groups), options_(options) {
   check(options.adamw, "muon");
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("muon", "momentum must be in [0, 1), got ", options.momentum, ".");
+  if (options.adamw.lr) fail("muon", "adamw.lr must be left out, got ", *options.adamw.lr, ". Hint: lr.");
 }
 
 void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {

@@ -19,13 +19,14 @@ Tensor orthogonalized(const Tensor& x);
 /// The steps of orthogonalized().
 inline constexpr int kMuonSteps = 4;
 
-/// Matrices in a decoder's parameter of that name and shape, for Muon; 0: AdamW updates it.
+/// The number of matrices that Muon updates in a decoder's parameter of that name and shape; 0 if AdamW does.
 int64_t muon_matrices(std::string_view name, const Shape& shape);
 
 /// Options of Muon.
 struct MuonOptions {
-  double momentum = 0.95;   ///< share of the sum of gradients that a step keeps
-  AdamWOptions adamw = {};  ///< for the other parameters; its weight_decay also applies to the matrices
+  std::optional<double> lr = {};  ///< learning rate of step() without one
+  double momentum = 0.95;         ///< share of the sum of gradients that a step keeps
+  AdamWOptions adamw = {};        ///< for the other parameters; its weight_decay also applies to the matrices
 };
 
 /// Temporary memory of the updates of float32 parameters, in bytes, on all threads.

@@ -44,8 +44,9 @@ std::string parameter_of(const std::string& buffer) {
 
 }  // namespace
 
-Optimizer::Optimizer(NamedParameters parameters, const BufferNames& buffer_names,
-                     const ParameterGroups& groups) {
+Optimizer::Optimizer(NamedParameters parameters, std::optional<double> lr, const BufferNames& buffer_names,
+                     const ParameterGroups& groups)
+    : lr_(lr) {
   check(groups, parameters);
   for (NamedParameter& of : parameters) {
     auto& [name, parameter] = of;
@@ -124,6 +125,11 @@ void Optimizer::step(double lr, double grad_scale, const Updated& updated) {
         const AnomalyMode anomaly(finds_anomalies);
         for (int64_t i = begin; i < end; ++i) update_one(*of_small_ops[static_cast<size_t>(i)]);
       });
+}
+
+void Optimizer::step() {
+  if (!lr_) fail("optimizer", "step() needs the option lr, got none. Hint: step(lr) takes a rate.");
+  step(*lr_);
 }
 
 void Optimizer::zero_grad() {

@@ -44,6 +44,8 @@ class Optimizer {
   /// its parameter's, if the model no longer has a parameter, or if lr or grad_scale is not finite. Some
   /// updates may run on other threads, in the modes of this one; its Profile does not record them.
   void step(double lr, double grad_scale = 1.0, const Updated& updated = {});
+  /// The same at the rate of its options. Throws Error if they have none.
+  void step();
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// The name of its updates in a profile.
   virtual const char* name() const { return "update"; }
@@ -84,7 +86,9 @@ class Optimizer {
   using BufferNames = std::function<std::vector<std::string>(const NamedParameter& parameter)>;
   /// Makes a slot for each parameter, with a buffer for each of its names if it is trained. Throws Error
   /// unless all are packed and listed once, each group matches a name, and factors and decays are at least 0.
-  Optimizer(NamedParameters parameters, const BufferNames& buffer_names, const ParameterGroups& groups);
+  /// `lr` is that of step().
+  Optimizer(NamedParameters parameters, std::optional<double> lr, const BufferNames& buffer_names,
+            const ParameterGroups& groups);
 
   /// Updates one parameter, in its own `step` (from 1), at its own rate; the gradient is grad_scale times
   /// `grad`, which is packed.
@@ -95,6 +99,7 @@ class Optimizer {
 
  private:
   void check_step(double lr, double grad_scale);
+  std::optional<double> lr_;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
 };

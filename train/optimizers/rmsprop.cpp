@@ -15,9 +15,10 @@ std::vector<std::string> RMSprop::buffer_names(const NamedParameter&, const RMSp
 
 RMSprop::RMSprop(NamedParameters parameters, const RMSpropOptions& options, const ParameterGroups& groups)
     : Optimizer(
-          std::move(parameters), [&](const NamedParameter& p) { return buffer_names(p, options); }, groups),
+          std::move(parameters), options.lr,
+          [&](const NamedParameter& p) { return buffer_names(p, options); }, groups),
       options_(options) {
-  const auto [alpha, eps, decay, momentum, centered] = options;
+  const auto [lr, alpha, eps, decay, momentum, centered] = options;
   if (!(alpha >= 0 && alpha < 1 && momentum >= 0 && momentum < 1))
     fail("rmsprop", "alpha and momentum must be in [0, 1), got ", alpha, " and ", momentum, ".");
   if (!(eps > 0)) fail("rmsprop", "eps must be above 0, got ", eps, ".");

@@ -8,11 +8,12 @@ namespace gradus::train {
 
 /// PyTorch's constants.
 struct RMSpropOptions {
-  double alpha = 0.99;        ///< share of the mean square that a step keeps
-  double eps = 1e-8;          ///< added to the root of the mean square
-  double weight_decay = 0.0;  ///< of all parameters except vectors, added to the gradient
-  double momentum = 0.0;      ///< share of the velocity that a step keeps
-  bool centered = false;      ///< divide by the root of the variance, not of the mean square
+  std::optional<double> lr = {};  ///< learning rate of step() without one
+  double alpha = 0.99;            ///< share of the mean square that a step keeps
+  double eps = 1e-8;              ///< added to the root of the mean square
+  double weight_decay = 0.0;      ///< of all parameters except vectors, added to the gradient
+  double momentum = 0.0;          ///< share of the velocity that a step keeps
+  bool centered = false;          ///< divide by the root of the variance, not of the mean square
 };
 
 /// g = gradient + weight_decay * p;  s, m = means of g^2 and g;  u = momentum * u + g / (sqrt(s) + eps), with

@@ -6,8 +6,8 @@ namespace gradus::train {
 
 SGD::SGD(NamedParameters parameters, const SGDOptions& options, const ParameterGroups& groups)
     : Optimizer(
-          std::move(parameters), [](const NamedParameter&) { return std::vector<std::string>{"velocity"}; },
-          groups),
+          std::move(parameters), options.lr,
+          [](const NamedParameter&) { return std::vector<std::string>{"velocity"}; }, groups),
       options_(options) {
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("sgd", "momentum must be in [0, 1), got ", options.momentum, ".");

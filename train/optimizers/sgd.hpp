@@ -8,9 +8,10 @@ namespace gradus::train {
 
 /// Constants of SGD.
 struct SGDOptions {
-  double momentum = 0.0;      ///< share of the velocity that a step keeps
-  double weight_decay = 0.0;  ///< of all parameters except vectors, added to the gradient
-  bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
+  std::optional<double> lr = {};  ///< learning rate of step() without one
+  double momentum = 0.0;          ///< share of the velocity that a step keeps
+  double weight_decay = 0.0;      ///< of all parameters except vectors, added to the gradient
+  bool nesterov = false;          ///< look ahead by one velocity (Sutskever et al., 2013)
 };
 
 /// g = gradient + weight_decay * p,  u = momentum * u + g,  p = p - lr * u;  with nesterov p - lr * (g +
