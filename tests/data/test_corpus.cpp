@@ -72,7 +72,7 @@ TEST_CASE("a program bible that fails or writes another text is refused, and not
   const Environment path("PATH", programs.path().string());
   write_bible(programs, "exit 1\n");
   CHECK(kjv_available(cache.path()));
-  CHECK(error_of([&] { load_corpus("kjv", cache.path()); }).find("got none that does") != std::string::npos);
+  CHECK_ERROR(load_corpus("kjv", cache.path()), "got none that does");
   write_bible(programs, "echo 'Ge1:1 In the beginning'\n");
   CHECK_THROWS_WITH(
       load_corpus("kjv", cache.path()),
@@ -94,8 +94,7 @@ TEST_CASE("the kjv is the whole text without verse tags") {
   CHECK(corpus.text.substr(corpus.text.size() - 6) == "Amen.\n");
   const std::set<char> characters(corpus.text.begin(), corpus.text.end());
   const std::string told = "| 4,137,850 bytes, " + std::to_string(characters.size()) + " characters |";
-  CHECK(file_bytes(gradus::testing::test_files().parent_path() / "data/README.md").find(told) !=
-        std::string::npos);
+  CHECK_HAS(file_bytes(gradus::testing::test_files().parent_path() / "data/README.md"), told);
   CHECK(!corpus.entropy);
   CHECK(corpus.warning.empty());
   CHECK(default_corpus(cache.path()).name == "kjv");

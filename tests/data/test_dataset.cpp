@@ -68,8 +68,8 @@ TEST_CASE("parts that are shorter than one window are refused with the numbers")
         "(`val_fraction` "
         "0.1). "
         "Hint: use a longer text, a smaller `block` or a larger `val_fraction`.");
-  CHECK(error_with(0, 1, 0).find("at least `block` + 1 = 2 tokens, got 0 of 0") != std::string::npos);
-  CHECK(error_with(100, 9, 1e-300).find("the validation split") != std::string::npos);
+  CHECK_HAS(error_with(0, 1, 0), "at least `block` + 1 = 2 tokens, got 0 of 0");
+  CHECK_HAS(error_with(100, 9, 1e-300), "the validation split");
   CHECK(error_with(65, 64, 0) == "no error");
   CHECK(error_with(100, 9, 0.1) == "no error");
   CHECK(error_with(100, 10, 0.1) != "no error");
@@ -270,6 +270,24 @@ TEST_CASE("an epoch of shuffled windows has each window once, and the next one a
   const TextDataset one(places(5), 4, 0);
   CHECK(one.shuffled_batches(1)(2, g, 5).x.to_vector<int64_t>() ==
         std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3});
+}
+
+TEST_CASE("a list of examples gives them back, tokens of more than 16 bits too") {
+  const std::vector<Example> all = {{{1, 65'535}, {false, true}},
+                                    {{70'000, 2, 2'000'000'000}, {true, false, true}},
+                                    {{3, 4}, {true, true}}};
+  const ExampleList list(all);
+  REQUIRE(list.size() == 3);
+  size_t i = 0;
+  for (const auto& [tokens, counts] : list) {
+    CHECK(tokens == all[i].tokens);
+    CHECK(counts == all[i++].counts);
+  }
+  const ExampleList rest = list.part(1, 3);
+  CHECK(rest[0].tokens == all[1].tokens);
+  CHECK(rest[1].counts == all[2].counts);
+  CHECK(rest.tokens().values() == std::vector<int32_t>{70'000, 2, 2'000'000'000, 3, 4});
+  CHECK(rest.begin_of(1) == 3);
 }
 
 TEST_CASE("shuffled windows with weights are drawn by the weights") {

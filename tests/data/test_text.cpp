@@ -117,13 +117,10 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
   CHECK(error({{"a.txt", kMark + "good\n"}, {"b.txt", kMark + "gut\nsch\xF6n"}, {"c.txt", "good"}}) ==
         "[text] b.txt must be UTF-8, got byte 0xf6 at byte offset 10, on line 2, where no character starts. "
         "Hint: save it as UTF-8, or train with `tokenizer` byte, which reads any file.");
-  CHECK(
-      error({{"a.txt", "caf\xC3"}}).find("a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1") !=
-      std::string::npos);
-  CHECK(error({{"a.txt", "good"}, {"b.txt", "\xF6"}})
-            .find("b.txt must be UTF-8, got byte 0xf6 at byte offset 0") != std::string::npos);
-  CHECK(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}).find("it looks like UTF-16") !=
-        std::string::npos);
+  CHECK_HAS(error({{"a.txt", "caf\xC3"}}), "a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1");
+  CHECK_HAS(error({{"a.txt", "good"}, {"b.txt", "\xF6"}}),
+            "b.txt must be UTF-8, got byte 0xf6 at byte offset 0");
+  CHECK_HAS(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}), "it looks like UTF-16");
 }
 
 TEST_CASE("a file with nothing but a byte order mark has no text in it") {

@@ -97,7 +97,7 @@ TEST_CASE("checksums are those of the files joined, and what is written comes ba
   std::ofstream(folder / "a") << "one";
   std::ofstream(folder / "b") << "two";
   CHECK(sha256_of_files({folder / "a", folder / "b"}) == files::sha256("onetwo"));
-  CHECK(error_of([&] { sha256_of_files({folder / "c"}); }).find("No such file") != std::string::npos);
+  CHECK_ERROR(sha256_of_files({folder / "c"}), "No such file");
 
   const std::vector<int32_t> tokens{0, 1, 255, 256, 65'535};
   for (const int64_t vocab_size : {65'536, 65'537}) {

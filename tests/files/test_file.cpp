@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "autograd/compare.hpp"
+#include "machine.hpp"
 #include "temporary_folder.hpp"
 
 namespace gradus::test_file {
@@ -126,6 +127,200 @@ TEST_CASE("read says why it cannot") {
   CHECK_THROWS_WITH(read(path), concat("[file] cannot read ", path, ": No such file or directory."));
   CHECK_THROWS_WITH(read(folder.path()),
                     concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
+}
+
+// -- Input: a pipe is read to its end, and nothing waits for ever
+
+std::string reason(const fs::path& path) {
+  try {
+    Input(path).read_all();
+  } catch (const Unreadable& e) {
+    return e.reason();
+  }
+  return "";
+}
+
+/// What stands behind a shell's <(command).
+class Pipe {
+ public:
+  Pipe() { REQUIRE(::pipe(ends_) == 0); }
+  ~Pipe() {
+    ::close(ends_[0]);
+    close_writer();
+  }
+  int writer() const { return ends_[1]; }
+  void close_writer() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  fs::path path() const { return "/dev/fd/" + std::to_string(ends_[0]); }
+
+ private:
+  int ends_[2];
+};
+
+TEST_CASE("a file is read to its end") {
+  const testing::TemporaryFolder folder;
+  const std::string text(200'000, 'x');
+  std::ofstream(folder / "text") << text;
+  CHECK(Input(folder / "text").read_all() == text);
+  std::ofstream(folder / "empty");
+  CHECK(Input(folder / "empty").read_all().empty());
+}
+
+TEST_CASE("a program that was started without an input may read a file as its descriptor 0") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "text") << "text";
+  const int kept = ::dup(STDIN_FILENO);
+  ::close(STDIN_FILENO);
+  const std::string read = Input(folder / "text").read_all();
+  if (kept >= 0) {
+    ::dup2(kept, STDIN_FILENO);
+    ::close(kept);
+  }
+  CHECK(read == "text");
+}
+
+TEST_CASE("what has no end or no bytes is refused with its reason") {
+  const testing::TemporaryFolder folder;
+  CHECK(reason(folder / "none") == "No such file or directory");
+  CHECK(reason(folder.path()) == "it is a folder");
+  CHECK(reason("/dev/zero") == "it is a device");
+}
+
+TEST_CASE("what a folder has must be an ordinary file") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "text") << "text";
+  CHECK(read(folder / "text") == "text");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/zero", folder / "zero");
+  for (const char* name : {"pipe", "zero"}) {
+    INFO(name);
+    CHECK_THROWS_AS(read(folder / name), Unreadable);
+    CHECK_THROWS_AS(AppendedFile(folder / name), RunError);
+  }
+}
+
+TEST_CASE("a file of others is not replaced unasked") {
+  const testing::TemporaryFolder folder;
+  const auto is_refused = [&](const fs::path& path) {
+    try {
+      check_replaceable("op", "--out", path, [](std::string_view text) { return text.starts_with("ours"); });
+    } catch (const Error& e) {
+      return std::string(e.what()).find("must be a new file or an earlier one of its kind") !=
+             std::string::npos;
+    }
+    return false;
+  };
+  std::ofstream(folder / "ours") << "ours, longer";
+  std::ofstream(folder / "theirs") << "theirs";
+  std::ofstream(folder / "empty");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("nothing", folder / "link");
+  for (const char* name : {"new", "ours"}) CHECK_FALSE(is_refused(folder / name));
+  for (const char* name : {"theirs", "empty", "pipe", "link", "."}) CHECK(is_refused(folder / name));
+}
+
+TEST_CASE("a shell's pipe is read to its end, however late the bytes come") {
+  if (!testing::machine_has("/dev/fd/0")) return;
+  Pipe pipe;
+  REQUIRE(::write(pipe.writer(), "first ", 6) == 6);
+  std::thread writer([&] {
+    ::usleep(50'000);
+    if (::write(pipe.writer(), "last", 4) == 4) pipe.close_writer();
+  });
+  CHECK(Input(pipe.path()).read_all() == "first last");
+  writer.join();
+}
+
+TEST_CASE("a shell's pipe that nothing came through is empty") {
+  if (!testing::machine_has("/dev/fd/0")) return;
+  Pipe pipe;
+  pipe.close_writer();
+  CHECK(Input(pipe.path()).read_all().empty());
+}
+
+TEST_CASE("a named pipe is read when somebody writes to it, and refused when nobody does") {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  {
+    std::thread writer([&] { std::ofstream(path) << "text"; });  // Its open waits for the reader's.
+    CHECK(Input(path).read_all() == "text");
+    writer.join();
+  }
+  CHECK(reason(path) == "it is a pipe that no program writes to");
+}
+
+void put(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+std::string read_at(const StableFile& file, int64_t offset, int64_t count) {
+  std::string bytes(static_cast<size_t>(count), '\0');
+  file.read(offset, bytes.data(), count);
+  return bytes;
+}
+
+// -- StableFile
+
+TEST_CASE("a file is read here and there") {
+  const testing::TemporaryFolder folder;
+  put(folder / "f", "0123456789");
+  const StableFile file(folder / "f");
+  CHECK(file.size() == 10);
+  CHECK(read_at(file, 3, 4) == "3456");
+  CHECK(read_at(file, 0, 10) == "0123456789");
+  CHECK(read_at(file, 10, 0).empty());
+}
+
+TEST_CASE("a file is itself, and not what stands in its place") {
+  const testing::TemporaryFolder folder;
+  put(folder / "f", "same");
+  const StableFile file(folder / "f");
+  CHECK(file.is(StableFile(folder / "f")));
+  for (int i = 0; i < 5; ++i) {  // whose inode would be used again
+    put(folder / "g", "same");
+    fs::rename(folder / "g", folder / "f");
+    CHECK_FALSE(file.is(StableFile(folder / "f")));
+  }
+}
+
+TEST_CASE("a file that is replaced is read as it was; one that is written to or cut short is an error") {
+  const testing::TemporaryFolder folder;
+  put(folder / "f", std::string(100'000, 'a'));
+  const StableFile file(folder / "f");
+  put(folder / "other", "b");
+  fs::rename(folder / "other", folder / "f");
+  CHECK(read_at(file, 99'999, 1) == "a");
+
+  put(folder / "cut", std::string(100'000, 'a'));
+  const StableFile cut(folder / "cut");
+  fs::resize_file(folder / "cut", 10);
+  for (const int64_t offset : {5, 8, 50'000}) {
+    CHECK_THROWS_AS(read_at(cut, offset, 5), ReadFailed);
+    CHECK_THROWS_WITH(
+        read_at(cut, offset, 5),
+        ContainsSubstring((folder / "cut").string()) &&
+            ContainsSubstring("must stay as it is while it is read, got one that was written to "
+                              "while the run read it, of 10 bytes where it had 100000."));
+  }
+
+  put(folder / "new", "aaaa");
+  fs::last_write_time(folder / "new", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const StableFile changed(folder / "new");
+  CHECK(read_at(changed, 0, 4) == "aaaa");
+  put(folder / "new", "bbbb");
+  CHECK_THROWS_AS(read_at(changed, 0, 4), ReadFailed);
+  CHECK_THROWS_WITH(read_at(changed, 0, 4),
+                    Catch::Matchers::EndsWith(" was written to while the run read it."));
+}
+
+TEST_CASE("what is no file is refused without waiting") {
+  const testing::TemporaryFolder folder;
+  CHECK_THROWS_WITH(StableFile(folder / "none"), ContainsSubstring("No such file or directory"));
+  CHECK_THROWS_WITH(StableFile(folder.path()), ContainsSubstring("it is a folder"));
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(StableFile(folder / "pipe"), ContainsSubstring("it is a pipe or a device"));
+  CHECK_THROWS_AS(StableFile("/dev/null"), Unreadable);
 }
 
 }  // namespace gradus::test_file

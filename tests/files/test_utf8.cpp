@@ -5,9 +5,9 @@ namespace test_utf8 {
 
 using namespace gradus::files;
 
-TEST_CASE("every code point survives the way to UTF-8 and back") {
+TEST_CASE("every code point of the first plane, and one in 13 beyond, survives the way to UTF-8 and back") {
   int failures = 0;
-  for (char32_t c = 0; c < 0x110000; ++c) {
+  for (char32_t c = 0; c < 0x110000; c += c < 0x10000 ? 1 : 13) {
     if (c == 0xD800) c = 0xE000;
     const std::string bytes = to_utf8(c);
     const CodePoint back = first_code_point(bytes + "tail");
@@ -41,16 +41,16 @@ TEST_CASE("unfinished finds the bytes at the end that others could make a charac
   CHECK(unfinished("") == 0);
   CHECK(unfinished("abc\xE2\x82") == 2);
   CHECK(unfinished("abc\xE2\x82\xAC") == 0);
-  // Every beginning of up to three bytes, tried with every second byte behind it.
-  const auto can_be_ended = [](const std::string& begin) {
-    for (int next = 0; next < 256; ++next)
+  // Beginnings of up to three bytes, each tried with a byte of each kind behind it.
+  const std::string bytes("a\x7F\x80\x8F\x90\x9F\xA0\xBF\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF1\xF4\xF5\xFF");
+  const auto can_be_ended = [&](const std::string& begin) {
+    for (const char next : bytes)
       for (size_t more = 1; begin.size() + more <= 4; ++more) {
-        const std::string one = begin + static_cast<char>(next) + std::string(more - 1, '\x80');
+        const std::string one = begin + next + std::string(more - 1, '\x80');
         if (first_code_point(one).size == static_cast<int>(one.size())) return true;
       }
     return false;
   };
-  const std::string bytes("a\x7F\x80\x8F\x90\x9F\xA0\xBF\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF1\xF4\xF5\xFF");
   int wrong = 0;
   for (const char a : bytes)
     for (const char b : bytes)

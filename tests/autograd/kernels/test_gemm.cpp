@@ -36,10 +36,10 @@ struct Case {
     std::vector<double> result(c.begin(), c.end());
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
+        const T *x = &a[ta == Trans::yes ? i : i * lda], *y = &b[tb == Trans::yes ? j * ldb : j];
+        const int64_t x_step = ta == Trans::yes ? lda : 1, y_step = tb == Trans::yes ? 1 : ldb;
         long double sum = 0;
-        for (int64_t l = 0; l < k; ++l)
-          sum += static_cast<long double>(ta == Trans::yes ? a[l * lda + i] : a[i * lda + l]) *
-                 (tb == Trans::yes ? b[j * ldb + l] : b[l * ldb + j]);
+        for (int64_t l = 0; l < k; ++l, x += x_step, y += y_step) sum += static_cast<long double>(*x) * *y;
         double& value = result[i * ldc + j];
         value = static_cast<double>(alpha * sum) + (beta == 0 ? 0 : beta * value);
       }

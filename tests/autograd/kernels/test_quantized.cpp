@@ -48,9 +48,10 @@ double in_float16(float x) {
 }
 
 template <class Tile>
-void check_products(double weights = 1) {
-  for (const int64_t k : {1, 31, 32, 33, 100, 768})
-    for (const int64_t n : {1, 15, 16, 17, 300})
+void check_products(std::initializer_list<int64_t> ks, std::initializer_list<int64_t> ns,
+                    double weights = 1) {
+  for (const int64_t k : ks)
+    for (const int64_t n : ns)
       for (const int64_t m : {1, 2, 8, 9, 40}) {
         INFO("m " << m << ", n " << n << ", k " << k);
         const int64_t ldx = k + 3;
@@ -75,11 +76,12 @@ void check_products(double weights = 1) {
           const std::vector<double> seen = few ? rounded(k, row) : std::vector<double>(row, row + k);
           for (int64_t j = 0; j < n; ++j) {
             double sum = static_cast<double>(bias[static_cast<size_t>(j)]), size = std::abs(sum);
+            const double* const left = seen.data();
+            const float* const right = w.numbers.data() + j * k;
             for (int64_t c = 0; c < k; ++c) {
-              const double term = seen[static_cast<size_t>(c)] *
-                                  static_cast<double>(w.numbers[static_cast<size_t>(j * k + c)]);
+              const double term = left[c] * right[c];
               sum += term;
-              size += std::abs(term);
+              size += term < 0 ? -term : term;
             }
             const double error =
                 std::abs(static_cast<double>(y[static_cast<size_t>(i * n + j)]) - sum) / size;
@@ -165,11 +167,11 @@ TEST_CASE("what is not finite or too large is clamped among weights") {
 
 TEST_CASE("rows times weights in tiles") {
   at_each_level([] {
-    check_products<Q8Tile>();
-    check_products<Q4Tile>();
+    check_products<Q8Tile>({1, 31, 32, 33, 100, 768}, {1, 15, 16, 17, 300});
+    check_products<Q4Tile>({1, 31, 32, 33, 100, 768}, {1, 15, 16, 17, 300});
     for (const double weights : {1e-4, 1e-6}) {  // whose scales float16 has without a leading 1
-      check_products<Q8Tile>(weights);
-      check_products<Q4Tile>(weights);
+      check_products<Q8Tile>({31, 100}, {17, 40}, weights);
+      check_products<Q4Tile>({31, 100}, {17, 40}, weights);
     }
   });
 }

@@ -1,9 +1,24 @@
-#include "catch.hpp"
 #include "gradus/files/hashes.hpp"
 
-namespace test_sha256 {
+#include "catch.hpp"
 
-using gradus::files::sha256;
+namespace test_hashes {
+
+using namespace gradus::files;
+
+TEST_CASE("crc32 is that of zip") {
+  CHECK(hex32(crc32("")) == "00000000");
+  CHECK(hex32(crc32("123456789")) == "cbf43926");  // the check value of the catalogues
+  // From zlib.
+  CHECK(hex32(crc32(std::string(1000, 'x'))) == "3b41c9e6");
+}
+
+TEST_CASE("crc32 of the parts is crc32 of the whole, wherever it is cut") {
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) bytes += static_cast<char>(i * i);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut)
+    CHECK(crc32(bytes.substr(cut), crc32(bytes.substr(0, cut))) == crc32(bytes));
+}
 
 TEST_CASE("sha256 gives the digests of NIST's examples") {
   CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -32,7 +47,7 @@ TEST_CASE("sha256 of pieces is that of the whole, wherever it is cut") {
   for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 7);
   for (const size_t first : {0, 1, 63, 64, 65, 128, 200})
     for (const size_t second : {0, 1, 63, 64, 100}) {
-      gradus::files::Sha256 sum;
+      Sha256 sum;
       sum.add(std::string_view(text).substr(0, first));
       sum.add(std::string_view(text).substr(first, second));
       sum.add(std::string_view(text).substr(first + second));
@@ -40,4 +55,4 @@ TEST_CASE("sha256 of pieces is that of the whole, wherever it is cut") {
     }
 }
 
-}  // namespace test_sha256
+}  // namespace test_hashes
