@@ -14,18 +14,11 @@ using vectors::Threads;
 
 AttentionShape make_shape(int64_t batch, int64_t heads, int64_t q_len, int64_t k_len, int64_t size,
                           bool causal, double dropout = 0) {
-  return {.batch = batch,
-          .heads = heads,
-          .kv_heads = heads,
-          .q_len = q_len,
-          .k_len = k_len,
-          .head_size = size,
-          .causal = causal,
-          .rounded = false,
-          .scale = 1 / std::sqrt(double(size)),
-          .dropout = dropout,
-          .key = 77,
-          .offset = 3};
+  AttentionShape s{};
+  s.batch = batch, s.heads = s.kv_heads = heads, s.q_len = q_len, s.k_len = k_len, s.head_size = size;
+  s.causal = causal, s.scale = 1 / std::sqrt(double(size));
+  s.dropout = dropout, s.key = 77, s.offset = 3;
+  return s;
 }
 
 AttentionShape with_kv_heads(AttentionShape s, int64_t kv_heads) {

@@ -32,14 +32,16 @@ struct Case {
     return result;
   }
 
+  using Wide = std::conditional_t<sizeof(T) == 4, double, long double>;
+
   std::vector<double> naive(double alpha, double beta) const {
     std::vector<double> result(c.begin(), c.end());
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         const T *x = &a[ta == Trans::yes ? i : i * lda], *y = &b[tb == Trans::yes ? j * ldb : j];
         const int64_t x_step = ta == Trans::yes ? lda : 1, y_step = tb == Trans::yes ? 1 : ldb;
-        long double sum = 0;
-        for (int64_t l = 0; l < k; ++l, x += x_step, y += y_step) sum += static_cast<long double>(*x) * *y;
+        Wide sum = 0;
+        for (int64_t l = 0; l < k; ++l, x += x_step, y += y_step) sum += static_cast<Wide>(*x) * *y;
         double& value = result[i * ldc + j];
         value = static_cast<double>(alpha * sum) + (beta == 0 ? 0 : beta * value);
       }
@@ -87,8 +89,9 @@ TEMPLATE_TEST_CASE("large products are cut into tiles and keep their bits", "[ge
   const int64_t sizes[][3] = {{768, 65, 128}, {300, 300, 50}, {65, 513, 64},  {1, 2000, 700}, {2000, 1, 700},
                               {1100, 70, 31}, {2, 1029, 600}, {16, 17, 5000}, {520, 2, 1024}};
   for (const Trans ta : kBoth)
-    for (const Trans tb : kBoth)
-      for (const auto& [m, n, k] : sizes) {
+    for (const auto& [m, n, k] : sizes) {
+      for (const Trans tb : kBoth) {
+        if ((ta == tb) == (m + n > 1000)) continue;  // two of the four layouts for each size
         const Case<TestType> test(ta, tb, m, n, k, 5);
         CAPTURE(ta, tb, m, n, k);
         std::vector<std::vector<TestType>> results;
@@ -100,6 +103,7 @@ TEMPLATE_TEST_CASE("large products are cut into tiles and keep their bits", "[ge
         CHECK(results[0] == results[1]);
         CHECK(results[0] == results[2]);
       }
+    }
 }
 
 TEMPLATE_TEST_CASE("gemm_batch gives what gemm gives item by item", "[gemm]", float, double) {
