@@ -11,7 +11,7 @@
 
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 /// Says why a test case ends here; it counts as passed, with or without --warn NoAssertions.
 inline void skip(const std::string& reason) {
@@ -30,7 +30,7 @@ std::string error_of(F&& f) {
   return "no error";
 }
 
-using gradus::files::TemporaryFolder;
+using gradus::testing::TemporaryFolder;
 
 /// An environment variable that has another value, or none, until the end of the scope.
 class Environment {

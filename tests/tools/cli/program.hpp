@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catch.hpp"
-#include "gradus/files/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 #include "train/small_text.hpp"
 
 namespace gradus::cli {
@@ -81,7 +81,7 @@ class Scratch {
   std::string text(const std::string& name = "text.txt") const { return file(name, train::small_text()); }
 
  private:
-  files::TemporaryFolder root_;
+  testing::TemporaryFolder root_;
 };
 
 std::string read(const std::filesystem::path& file);
