@@ -55,13 +55,27 @@ using Clock = std::chrono::steady_clock;
 bool anomaly_mode = false;
 int running_op = 0;
 
-template <class... Names>
 struct Program {
+  Block block;
+  Borrowed borrowed;
+  PackedCache packed_cache;
+  Dims dims;
+  Edge edge;
+  Extreme extreme;
+  HookList hooks;
+  Index index;
+  InlineFunction function;
+  Node node;
+  Product product;
+  Products products;
+  Ref ref;
+  RefCounted counted;
+  Sorted sorted;
+  Storage storage;
+  TensorImpl impl;
   Phase phase = Phase::warm_up;
   Clock::time_point start;
 };
-using Whole = Program<Block, Borrowed, PackedCache, Dims, Edge, Extreme, HookList, Index, InlineFunction,
-                      Node, Product, Products, Ref, RefCounted, Sorted, Storage, TensorImpl>;
 
 // What these are for in the library is to be had without their names.
 Tensor twice(const Tensor& x) {
@@ -69,7 +83,7 @@ Tensor twice(const Tensor& x) {
 }
 
 int main() {
-  const Whole program;
+  const Program program;
   const auto [values, places] = sort(twice(ones({3})), 0);
   const auto [y, slope] = vjp(twice, values.index({Slice(0, 2), NewDim()}));
   return anomaly_mode || running_op > 0 || program.phase == Phase::training || !y.defined() ? 1 : 0;
