@@ -59,7 +59,7 @@ class Tokenizer {
   std::vector<int32_t> special_tokens() const;
   /// The token with this text, as decode() gives it; added tokens come first. None if there is no such token.
   std::optional<int32_t> token_of(std::string_view text) const;
-  /// The token that begins a text: bos_token of tokenizer_config.json, else the first of prefix().
+  /// The token that begins a text: bos_token (tokenizer_config.json), else bos_token_id, else prefix()[0].
   std::optional<int32_t> bos() const;
   /// The tokens that end a text, at which generation stops: eos_token of tokenizer_config.json, which ends
   /// documents, then those of generation_config.json or config.json; else <|endoftext|>, if it is special.

@@ -84,8 +84,9 @@ std::vector<files::Field> ids_of(const files::Field& config, std::string_view ke
   return ids->is_list() ? ids->items() : std::vector<files::Field>{*ids};
 }
 
-std::string generation_text(const std::vector<int32_t>& ends) {
-  return concat("{\"eos_token_id\": [", joined(ends), "]}\n");
+std::string generation_text(std::optional<int32_t> bos, const std::vector<int32_t>& ends) {
+  return concat("{", bos ? concat("\"bos_token_id\": ", *bos, ", ") : "", "\"eos_token_id\": [", joined(ends),
+                "]}\n");
 }
 
 /// tokenizer_config.json, and generation_config.json if the former cannot name all end tokens.
@@ -106,7 +107,7 @@ std::map<std::string, std::string> configs_of(const Tokenizer& tokenizer, const 
   std::map<std::string, std::string> configs{
       {kTokenizerConfig, concat("{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  ",
                                 "\"clean_up_tokenization_spaces\": false", more, "\n}\n")}};
-  if (!has_all) configs[kGenerationConfig] = generation_text(files.eos);
+  if (!has_all) configs[kGenerationConfig] = generation_text({}, files.eos);
   return configs;
 }
 
@@ -220,8 +221,15 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     if (std::find(files->eos.begin(), files->eos.end(), token) == files->eos.end())
       files->eos.push_back(token);
   };
+  bool has_no_bos = false;  // which its own file says
   read(kTokenizerConfig, [&](const files::Field& config) {
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
+    has_no_bos = config.has("bos_token") && !files->bos;
+    for (const auto& [key, tokens] :
+         {std::pair("add_bos_token", &files->prefix), {"add_eos_token", &files->suffix}})
+      if (const auto adds = config.given(key); adds && adds->flag() == tokens->empty())
+        adds->refuse("must be what the post_processor of ", kTokenizerJson, " does, which adds ",
+                     tokens->empty() ? "none" : "a token", ", got ", adds->shown(), ".");
     if (const auto eos = named_token(result, config, "eos_token")) end_with(*eos);
     files->chat_template = template_of(config);
   });
@@ -246,23 +254,27 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
         end_with(token);
     }
   });
-  read(kGenerationConfig, [&](const files::Field& config) {
-    for (const files::Field& id : ids_of(config, "eos_token_id"))
-      end_with(static_cast<int32_t>(id.integer(0, result.vocab_size() - 1)));
+  const bool is_of_model = !texts.contains(kGenerationConfig);
+  bool has_ids = false;
+  read(is_of_model ? kModelConfig : kGenerationConfig, [&](const files::Field& config) {
+    // Defaults of transformers may be above the vocabulary: such tokens are never drawn.
+    const auto is_known = [&](int64_t token) { return token >= 0 && token < result.vocab_size(); };
+    for (const files::Field& id : ids_of(config, "eos_token_id")) {
+      const int64_t token = is_of_model ? id.integer() : id.integer(0, result.vocab_size() - 1);
+      if (is_known(token)) end_with(static_cast<int32_t>(token)), has_ids = true;
+    }
+    const auto id = config.given("bos_token_id");
+    if (!id || has_no_bos || !is_known(id->integer())) return;
+    if (files->bos.value_or(id->integer()) != id->integer())
+      id->refuse("must be that of bos_token, ", *files->bos, ", got ", id->shown(), ".");
+    files->bos = static_cast<int32_t>(id->integer());
+    has_ids = true;
   });
-  bool is_of_model = false;
-  if (!texts.contains(kGenerationConfig))
-    read(kModelConfig, [&](const files::Field& config) {
-      for (const files::Field& id : ids_of(config, "eos_token_id"))
-        // Defaults of transformers may be above the vocabulary: such tokens are never drawn.
-        if (const int64_t token = id.integer(); token >= 0 && token < result.vocab_size())
-          end_with(static_cast<int32_t>(token)), is_of_model = true;
-    });
   if (const auto chat = texts.find(kChatTemplate); chat != texts.end()) files->chat_template = chat->second;
   if (files->texts.contains(kTokenizerJson)) {
     files->texts.insert(texts.begin(), texts.end());
     files->texts.erase(kModelConfig);  // each model has its own
-    if (is_of_model) files->texts[kGenerationConfig] = generation_text(files->eos);
+    if (is_of_model && has_ids) files->texts[kGenerationConfig] = generation_text(files->bos, files->eos);
   }
   result.files_ = std::move(files);
   return result;

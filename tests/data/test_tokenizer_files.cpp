@@ -132,6 +132,10 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
       {"config.json", R"({"eos_token_id": 65})", "", {65}},
       {"config.json", R"({"eos_token_id": [65, 50256, 66]})", "", {65, 66}},
       {"config.json", R"({"eos_token_id": null})", "", {257}},
+      {"config.json", R"({"eos_token_id": 65, "bos_token_id": 50256})", "", {65}},
+      {"tokenizer_config.json", R"({"add_bos_token": false, "add_eos_token": null})", "", {257}},
+      {"tokenizer_config.json", R"({"add_bos_token": true})",
+       "add_bos_token must be what the post_processor of tokenizer.json does, which adds none, got true."},
   };
   for (const auto& one : cases) {
     INFO(one.text);
@@ -152,16 +156,32 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
     CHECK(load_tokenizer(copy.path()) == tokenizer);
     CHECK(load_tokenizer(copy.path()).eos() == one.ends);
   }
+  std::filesystem::remove(folder / "tokenizer_config.json");
   // A generation_config.json goes before config.json; a tokenizer.json of others lists all tokens itself.
   write_file(folder / "config.json", R"({"eos_token_id": 65})");
   write_file(folder / "generation_config.json", R"({"eos_token_id": 66})");
   CHECK(load_tokenizer(folder.path()).eos() == Tokens{66});
+  // So does its bos_token_id, unless the tokenizer's own file has another, or says that there is none.
+  for (const char* file : {"generation_config.json", "config.json"}) {
+    std::filesystem::remove(folder / "generation_config.json");
+    write_file(folder / file, R"({"bos_token_id": 67})");
+    const TemporaryFolder saved;
+    write_file(folder / "tokenizer_config.json", "{}");
+    save_tokenizer(load_tokenizer(folder.path()), saved.path());
+    CHECK(load_tokenizer(saved.path()).bos() == 67);
+    write_file(folder / "tokenizer_config.json", R"({"bos_token": null})");
+    CHECK_FALSE(load_tokenizer(folder.path()).bos());
+    write_file(folder / "tokenizer_config.json", R"({"bos_token": "to"})");
+    CHECK(error_of([&] { load_tokenizer(folder.path()); }).find("must be that of bos_token, 256, got 67.") !=
+          std::string::npos);
+  }
   const TemporaryFolder theirs, copy;
   std::filesystem::copy(gradus::testing::test_files() / "data/theirs/llama3/tokenizer.json",
                         theirs / "tokenizer.json");
-  write_file(theirs / "config.json", R"({"eos_token_id": 65})");
+  write_file(theirs / "config.json", R"({"eos_token_id": 65, "bos_token_id": 66})");
   save_tokenizer(load_tokenizer(theirs.path()), copy.path());
   CHECK(load_tokenizer(copy.path()).eos() == Tokens{65});
+  CHECK(load_tokenizer(copy.path()).bos() == 66);
   write_file(theirs / "added_tokens.json", R"({"<a>": 300})");
   CHECK_ERROR(load_tokenizer(theirs.path()), "must be an added token of tokenizer.json");
 }
