@@ -10,36 +10,19 @@
 namespace gradus::data {
 namespace {
 
-/// Members that say nothing about what the model learns, each name before a space.
-struct Harmless {
-  std::string_view names, reason;
-};
-constexpr Harmless kOfLines[] = {
+// Members that say nothing about what the model learns.
+constexpr files::Harmless kOfLines[] = {
     {"id idx index uuid prompt_id conversation_id ", "names the line"},
     {"source dataset origin url ", "says where the line is from"},
     {"author license date timestamp ", "says who wrote it, when, and who may use it"},
     {"language lang category topic tags title metadata meta ", "describes the text"},
 };
-constexpr Harmless kOfMessages[] = {{"id ", "names the message"},
-                                    {"date timestamp ", "says when it was written"}};
+constexpr files::Harmless kOfMessages[] = {{"id ", "names the message"},
+                                           {"date timestamp ", "says when it was written"}};
 
-/// Throws Error for members that are neither known nor harmless, unless they are null, false or empty.
 void check_members(const files::Field& object, std::initializer_list<std::string_view> known,
-                   std::span<const Harmless> harmless) {
-  for (const auto& [key, value] : object.members()) {
-    const std::string name = concat(key, " ");
-    const auto is_it = [&](const Harmless& one) {
-      const size_t at = one.names.find(name);
-      return at == 0 || (at != one.names.npos && one.names[at - 1] == ' ');
-    };
-    const bool is_empty = value.is_null() || (value.is_flag() && !value.flag()) ||
-                          (value.is_text() && value.text().empty()) ||
-                          ((value.is_list() || value.is_object()) && value.size() == 0);
-    if (is_empty || std::find(known.begin(), known.end(), key) != known.end() ||
-        std::any_of(harmless.begin(), harmless.end(), is_it))
-      continue;
-    value.refuse("is not read and may change the meaning; it must be left out, got ", value.shown(), ".");
-  }
+                   std::span<const files::Harmless> harmless) {
+  files::check_members(object, {known.begin(), known.size()}, harmless);
 }
 
 Message message_of(const files::Field& one) {

@@ -310,6 +310,23 @@ void Field::must_have_only(const std::vector<std::string_view>& known) const {
       refuse("must have no field ", in_quotes(key), ". Hint: it may have ", joined(known), ".");
 }
 
+void check_members(const Field& object, std::span<const std::string_view> known,
+                   std::span<const Harmless> harmless) {
+  for (const auto& [key, value] : object.members()) {
+    const std::string name = concat(" ", key, " ");
+    const auto is_it = [&](const Harmless& one) {
+      return concat(" ", one.names).find(name) != std::string::npos;
+    };
+    const bool is_empty = value.is_null() || (value.is_flag() && !value.flag()) ||
+                          (value.is_text() && value.text().empty()) ||
+                          ((value.is_list() || value.is_object()) && value.size() == 0);
+    if (is_empty || std::find(known.begin(), known.end(), key) != known.end() ||
+        std::any_of(harmless.begin(), harmless.end(), is_it))
+      continue;
+    value.refuse("is not read and may change the meaning; it must be left out, got ", value.shown(), ".");
+  }
+}
+
 std::string json_text(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {

@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,6 +128,15 @@ class Field {
 
 inline Field Json::root() const { return {*this, 0}; }
 inline void Json::call(const Field& field, std::string name) { names_[field.node_] = std::move(name); }
+
+/// Members of an object that change no result, each name before a space, and why.
+struct Harmless {
+  std::string_view names, reason;
+};
+/// Throws Error for members of an object that are neither known nor harmless, unless they are null, false or
+/// empty.
+void check_members(const Field& object, std::span<const std::string_view> known,
+                   std::span<const Harmless> harmless);
 
 /// `text` as JSON, with quotes. Throws Error if it is not UTF-8.
 std::string json_text(std::string_view text);

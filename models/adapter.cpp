@@ -9,6 +9,7 @@
 #include "gradus/files/hashes.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/config_fields.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
@@ -22,12 +23,7 @@ constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight",
 constexpr const char* kChecksum = "base_crc32";    // in the metadata of the tensors
 constexpr std::string_view kUnknown = "00000000";  // that earlier versions wrote for .pt and .bin
 
-/// Fields of adapter_config.json that are not read, each name before a space. All others are read or must be
-/// null, false or empty.
-struct Harmless {
-  std::string_view names, reason;
-};
-constexpr Harmless kHarmless[] = {
+constexpr files::Harmless kHarmlessOfAdapters[] = {
     {"target_modules exclude_modules layers_to_transform layers_pattern ",
      "the tensors' names say which layers"},
     {"task_type inference_mode auto_mapping peft_version ", "they concern Python's classes"},
@@ -36,24 +32,6 @@ constexpr Harmless kHarmless[] = {
     {"eva_config corda_config loftq_config ", "they give A and B their first values"},
     {"megatron_core qalora_group_size ", "options of methods that are off"},
 };
-constexpr std::string_view kRead =
-    "peft_type bias init_lora_weights r lora_alpha lora_dropout use_rslora base_model_name_or_path "
-    "rank_pattern alpha_pattern ";
-
-bool has_name(std::string_view names, std::string_view name) {
-  const std::string word = concat(" ", name, " ");
-  return concat(" ", names).find(word) != std::string::npos;
-}
-
-void check_fields(const files::Field& root) {
-  for (const auto& [key, field] : root.members()) {
-    const auto has = [&, &own = key](const Harmless& one) { return has_name(one.names, own); };
-    const bool is_none = field.is_null() || (field.is_flag() && !field.flag()) ||
-                         ((field.is_list() || field.is_object()) && field.size() == 0);
-    if (!is_none && !has_name(kRead, key) && std::none_of(std::begin(kHarmless), std::end(kHarmless), has))
-      field.refuse("must be null or false, got ", field.shown(), ", which is not supported.");
-  }
-}
 
 /// The end of a name that a pattern of PEFT's matches. Regular expressions are refused.
 std::string plain_end(std::string_view key, const files::Field& field) {
@@ -61,9 +39,6 @@ std::string plain_end(std::string_view key, const files::Field& field) {
     field.refuse("must be for the name of a layer, got ", files::in_quotes(key), ".");
   return std::string(key);
 }
-
-/// PEFT's values besides true and false that leave the base model as it is.
-const std::initializer_list<std::string_view> kInitial{"true", "false", "null", "'gaussian'", "'eva'"};
 
 fs::path config_path(const files::FolderSnapshot& folder) { return folder.folder() / kAdapterConfig; }
 
@@ -92,16 +67,19 @@ double alpha_of(const nn::LoRA& lora) {
 
 AdapterConfig adapter_config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "adapter", file);
-  const files::Field root = json.root();
+  ConfigReader root(json.root());
   (void)root.at("peft_type");
-  expect(root, "peft_type", {"'LORA'"});
-  expect(root, "bias", {"'none'"});
-  expect(root, "init_lora_weights", kInitial);
-  check_fields(root);
-  AdapterConfig config{.rank = root.at("r").integer(1, 1'000'000),
-                       .alpha = root.at("lora_alpha").number(),
-                       .dropout = number(root, "lora_dropout", 0.0),
-                       .is_rank_stabilized = flag(root, "use_rslora", false)};
+  root.expect("peft_type", {"'LORA'"});
+  root.expect("bias", {"'none'"});
+  // Those that leave the base model as it is.
+  root.expect("init_lora_weights", {"true", "false", "null", "'gaussian'", "'eva'"});
+  AdapterConfig config;
+  root.read<AdapterConfig>({{"r", &AdapterConfig::rank, true, 1},
+                            {"lora_alpha", &AdapterConfig::alpha, true},
+                            {"lora_dropout", &AdapterConfig::dropout},
+                            {"use_rslora", &AdapterConfig::is_rank_stabilized}},
+                           config);
+  if (config.rank > 1'000'000) root.at("r").refuse("must be at most 1000000, got ", config.rank, ".");
   if (!(config.alpha > 0)) root.at("lora_alpha").refuse("must be above 0, got ", config.alpha, ".");
   if (!(config.dropout >= 0 && config.dropout < 1))
     root.at("lora_dropout").refuse("must be in [0, 1), got ", config.dropout, ".");
@@ -114,6 +92,7 @@ AdapterConfig adapter_config_from_json(std::string_view text, const std::string&
       if (!(alpha.number() > 0)) alpha.refuse("must be above 0, got ", alpha.shown(), ".");
       config.alphas.emplace_back(plain_end(key, alpha), alpha.number());
     }
+  root.finish(kHarmlessOfAdapters);
   return config;
 }
 

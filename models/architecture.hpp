@@ -10,10 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/files/json.hpp"
 #include "gradus/models/decoder.hpp"
 
 namespace gradus::models {
+
+class ConfigReader;
 
 /// The position encoding of a decoder.
 enum class Positions {
@@ -86,9 +87,10 @@ struct Architecture {
   std::vector<std::string_view> model_types;
   /// llama.cpp's name for such a model.
   std::string_view (*model_type)(const DecoderConfig& config);
+  /// The fields of config.json. Defaults of `config` that are 0 have their values.
   std::string (*write_config)(const DecoderConfig& config);
-  /// `file` is for errors. The field model_type is one of model_types, or missing for the first architecture.
-  DecoderConfig (*read_config)(const files::Field& root, const std::string& file);
+  /// The field model_type is one of model_types, or missing for the first architecture. The caller validates.
+  DecoderConfig (*read_config)(ConfigReader& root);
 
   std::string_view embedding;  ///< the name of the token embedding
   /// Whether files store this matrix as (in, out). Null: none.

@@ -2,77 +2,122 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/config_fields.hpp"
 
 namespace gradus::models {
+namespace {
 
 using files::Field;
 
-std::string config_text(const std::string& text, const char* false_field) {
-  nlohmann::ordered_json fields = nlohmann::ordered_json::parse(text);
+constexpr files::Harmless kHarmless[] = {
+    {"bos_token_id eos_token_id ", "tokenizers read them"},
+    {"pad_token_id sep_token_id unk_token_id decoder_start_token_id tokenizer_class ",
+     "such tokens are not used"},
+    {"architectures auto_map is_llama_config model_type task_specific_params transformers.js_config "
+     "_attn_implementation _attn_implementation_autoset attn_implementation torchscript ",
+     "they concern the classes of other programs"},
+    {"_name_or_path _commit_hash transformers_version gradus_version unsloth_fixed unsloth_version ",
+     "they say where the file is from"},
+    {"torch_dtype dtype use_bfloat16 gradient_checkpointing pretraining_tp chunk_size_feed_forward use_cache "
+     "cache_implementation reorder_and_upcast_attn ",
+     "they say how the same is computed"},
+    {"output_attentions output_hidden_states output_scores return_dict return_dict_in_generate ",
+     "they say what else is returned"},
+    {"initializer_range initializer_factor n_special predict_special_tokens ", "of training's first step"},
+    {"do_sample early_stopping max_length min_length max_new_tokens num_beams num_beam_groups "
+     "max_sequence_length diversity_penalty temperature top_k top_p typical_p repetition_penalty "
+     "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences ",
+     "options of sampling, which have flags"},
+    {"summary_type summary_use_proj summary_activation summary_proj_to_labels summary_first_dropout id2label "
+     "label2id num_labels _num_labels problem_type finetuning_task classifier_dropout ",
+     "of heads that are no language models"},
+};
+
+}  // namespace
+
+ConfigFields<DecoderConfig> size_fields(const char* block_size, const char* n_embd, const char* n_layer,
+                                        const char* n_head, const ConfigFields<DecoderConfig>& more) {
+  ConfigFields<DecoderConfig> fields{{"vocab_size", &DecoderConfig::vocab_size, true},
+                                     {block_size, &DecoderConfig::block_size, true},
+                                     {n_embd, &DecoderConfig::n_embd, true},
+                                     {n_layer, &DecoderConfig::n_layer, true}};
+  if (n_head) fields.push_back({n_head, &DecoderConfig::n_head, true});
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+std::optional<Field> ConfigReader::find(std::string_view key) {
+  asked_.push_back(key);
+  return object_.find(key);
+}
+
+std::optional<Field> ConfigReader::given(std::string_view key) {
+  const std::optional<Field> field = find(key);
+  return field && !field->is_null() ? field : std::nullopt;
+}
+
+Field ConfigReader::at(std::string_view key) {
+  const std::optional<Field> field = find(key);
+  return field ? *field : object_.at(key);
+}
+
+void ConfigReader::expect(std::string_view key, std::initializer_list<std::string_view> accepted) {
+  const std::optional<Field> field = find(key);
+  if (!field || std::find(accepted.begin(), accepted.end(), field->shown()) != accepted.end()) return;
+  field->refuse("must be ", joined(accepted, " or "), ", got ", field->shown(), ".");
+}
+
+void ConfigReader::set(int64_t& to, const Field& from, int64_t least) {
+  to = least == std::numeric_limits<int64_t>::min() ? from.integer() : from.integer(least);
+}
+
+std::string json_value(int64_t value) { return nlohmann::json(value).dump(); }
+std::string json_value(double value) { return nlohmann::json(value).dump(); }
+std::string json_value(bool value) { return nlohmann::json(value).dump(); }
+
+std::string to_json(const DecoderConfig& config) {
+  DecoderConfig full = config;
+  full.n_inner = config.inner();
+  full.n_kv_head = config.kv_heads();
+  full.attention.head_dim = config.head_size();
+  auto fields = nlohmann::ordered_json::parse(architecture(config.arch).write_config(full));
   // Without these nulls, transformers assumes GPT-2's or Llama's special tokens.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;
   fields["torch_dtype"] = "float32";
   fields["gradus_version"] = GRADUS_VERSION;
-  if (false_field) fields[false_field] = false;
   return fields.dump(2) + "\n";
 }
 
-double number(const Field& config, const char* key, double otherwise) {
-  const std::optional<Field> field = config.find(key);
-  return field ? field->number() : otherwise;
-}
-
-bool flag(const Field& config, const char* key, bool otherwise) {
-  const std::optional<Field> field = config.find(key);
-  return field ? field->flag() : otherwise;
-}
-
-void read_sizes(const Field& config, const SizeKeys& keys, DecoderConfig& to) {
-  to.vocab_size = config.at("vocab_size").integer();
-  to.block_size = config.at(keys.block_size).integer();
-  to.n_embd = config.at(keys.n_embd).integer();
-  to.n_layer = config.at(keys.n_layer).integer();
-  if (keys.n_head) to.n_head = config.at(keys.n_head).integer();
-}
-
-void expect(const Field& config, const char* key, std::initializer_list<std::string_view> accepted) {
-  const std::optional<Field> field = config.find(key);
-  if (!field || std::find(accepted.begin(), accepted.end(), field->shown()) != accepted.end()) return;
-  field->refuse("must be ", joined(accepted, " or "), ", got ", field->shown(), ".");
-}
-
-void validate(const DecoderConfig& config, const std::string& file) {
+DecoderConfig config_from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "load_config", file);
+  ConfigReader root(json.root());
+  const Architecture* row = architectures().front();
+  if (const std::optional<Field> type = root.find("model_type")) {
+    row = nullptr;
+    std::vector<std::string> known;
+    for (const Architecture* one : architectures())
+      for (const std::string_view name : one->model_types) {
+        known.push_back(concat("'", name, "'"));
+        if (type->shown() == known.back()) row = one;
+      }
+    if (!row) type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
+  }
+  DecoderConfig config = row->read_config(root);
   try {
     config.validate();
   } catch (const Error& e) {
     fail("load_config", file, ": ", e.what());
   }
-}
-
-std::string to_json(const DecoderConfig& config) { return architecture(config.arch).write_config(config); }
-
-DecoderConfig config_from_json(std::string_view text, const std::string& file) {
-  const files::Json json(text, "load_config", file);
-  const Field root = json.root();
-  for (const char* key : {"quantization_config", "pruned_heads"}) {  // No architecture supports them.
-    const std::optional<Field> field = root.find(key);
-    if (!field || field->is_null() || (field->is_object() && field->size() == 0)) continue;
-    field->refuse("must be null or {}, got ", field->shown(), ".");
-  }
-  const std::optional<Field> type = root.find("model_type");
-  if (!type) return architectures().front()->read_config(root, file);
-  std::vector<std::string> known;
-  for (const Architecture* row : architectures())
-    for (const std::string_view one : row->model_types) {
-      known.push_back(concat("'", one, "'"));
-      if (type->shown() == known.back()) return row->read_config(root, file);
-    }
-  type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
+  // Defaults stay 0, so that loading a saved config restores it.
+  if (config.attention.head_dim * config.n_head == config.n_embd) config.attention.head_dim = 0;
+  if (config.n_kv_head == config.n_head) config.n_kv_head = 0;
+  if (config.n_inner == row->inner(config.n_embd)) config.n_inner = 0;
+  root.finish(kHarmless);
+  return config;
 }
 
 }  // namespace gradus::models

@@ -2,12 +2,14 @@
 // MLP, GeGLU, and windows in all blocks but each window_pattern-th. Parameters have the names of Hugging
 // Face's files.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "gradus/files/error.hpp"
-#include "gradus/models/config_json.hpp"
 #include "gradus/models/rotary_decoder.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
 namespace {
@@ -30,6 +32,61 @@ nn::GroupedQueryAttentionOptions gemma_attention(const DecoderConfig& config, in
           .norm_eps = config.norm_eps,
           .unit_offset = true,
           .dropout = config.dropout};
+}
+
+/// Norms that multiply by 1 + weight.
+nn::RMSNormOptions norms_of(const DecoderConfig& config) {
+  return {.eps = config.norm_eps, .unit_offset = true};
+}
+
+class GemmaBlock : public nn::Module {
+ public:
+  GemmaBlock(const DecoderConfig& config, int64_t number, Generator& init)
+      : input_layernorm(config.n_embd, norms_of(config)),
+        attn(config.n_embd, config.n_head, config.kv_heads(), init, gemma_attention(config, number)),
+        post_attention_layernorm(config.n_embd, norms_of(config)),
+        pre_feedforward_layernorm(config.n_embd, norms_of(config)),
+        mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout, .gelu = true}),
+        post_feedforward_layernorm(config.n_embd, norms_of(config)) {}
+
+  Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
+    return residual_block(
+        *this, x,
+        [&](const Tensor& r) { return post_attention_layernorm(attn(input_layernorm(r), dropout, starts)); },
+        [&](const Tensor& r) {
+          return post_feedforward_layernorm(mlp(pre_feedforward_layernorm(r), dropout));
+        });
+  }
+  Tensor decode(const Tensor& x, nn::KVCache& cache) const {
+    return residual_block(
+        *this, x,
+        [&](const Tensor& r) { return post_attention_layernorm(attn.decode(input_layernorm(r), cache)); },
+        [&](const Tensor& r) {
+          return post_feedforward_layernorm(mlp.without_dropout(pre_feedforward_layernorm(r)));
+        });
+  }
+  void visit(nn::Visitor& v) override {
+    v("input_layernorm", input_layernorm)("self_attn", attn);
+    v("post_attention_layernorm", post_attention_layernorm);
+    v("pre_feedforward_layernorm", pre_feedforward_layernorm)("mlp", mlp);
+    v("post_feedforward_layernorm", post_feedforward_layernorm);
+  }
+
+  nn::RMSNorm input_layernorm;
+  nn::GroupedQueryAttention attn;
+  nn::RMSNorm post_attention_layernorm, pre_feedforward_layernorm;
+  nn::SwiGLU mlp;
+  nn::RMSNorm post_feedforward_layernorm;
+};
+
+// As Llama's; the MLP saves gelu(gate) too, and rounds none. All norms save their inputs.
+DecoderCost gemma_cost(const DecoderConfig& config, DType products) {
+  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
+  DecoderCost cost = attention_cost(config);
+  cost.saved += query_key_size(config) + 2 * C + 4 * inner;
+  cost.gradients = 4 * inner + (products == DType::bfloat16 ? inner + C : 0);
+  cost.decoding += 4 * inner;
+  return cost;
 }
 
 void check_gemma(const DecoderConfig& c) {
@@ -61,46 +118,45 @@ std::string write_gemma_config(const DecoderConfig& config) {
   json["layer_types"] = layer_types(config);
   json["attn_logit_softcapping"] = json["final_logit_softcapping"] = nullptr;
   json["pad_token_id"] = nullptr;  // transformers assumes 0
-  return config_text(json.dump());
+  return json.dump();
 }
 
 /// Reads the window and which layers have it. A list of the layers decides, as in transformers.
-void read_gemma_window(const files::Field& root, DecoderConfig& to) {
+void read_gemma_window(ConfigReader& root, DecoderConfig& to) {
   AttentionVariant& a = to.attention;
-  if (const auto window = root.find("sliding_window")) a.window = window->integer(1);
-  for (const char* key : {"sliding_window_pattern", "_sliding_window_pattern"})
-    if (const auto pattern = root.find(key)) a.window_pattern = pattern->integer(1);
-  if (const auto kinds = root.find("layer_types"); kinds && kinds->is_list()) {
+  root.read<AttentionVariant>({{"sliding_window", &AttentionVariant::window, false, 1},
+                               {"sliding_window_pattern", &AttentionVariant::window_pattern, false, 1},
+                               {"_sliding_window_pattern", &AttentionVariant::window_pattern, false, 1}},
+                              a);
+  if (const auto kinds = root.given("layer_types")) {
     const std::vector<std::string> listed = kinds->texts();
     const auto full = std::find(listed.begin(), listed.end(), "full_attention");
     const int64_t first = full - listed.begin() + 1;
     a.window_pattern = full != listed.end() ? first : std::max(a.window_pattern, first);
-    if (listed != layer_types(to))
+    if (std::ssize(listed) != to.n_layer || listed != layer_types(to))
       kinds->refuse("must name ", to.n_layer, " layers, of which each ", a.window_pattern,
                     "th has full_attention and the others sliding_attention, got another list.");
   }
   if (a.window_pattern == 1) a.window = a.window_pattern = 0;
 }
 
-DecoderConfig read_gemma_config(const files::Field& root, const std::string& file) {
+DecoderConfig read_gemma_config(ConfigReader& root) {
   DecoderConfig config{.arch = "gemma", .bias = false, .rope_theta = 1e6, .attention = kGemmaAttention};
-  read_rotary(root, file, 256, "full_attention", config);
+  config.attention.head_dim = 256;
+  read_rotary(root, true, "full_attention", config);
   read_gemma_window(root, config);
-  validate(config, file);
-
-  const std::string size = std::to_string(config.head_size());
+  const std::string size = std::to_string(config.attention.head_dim);
   if (size != "256") (void)root.at("query_pre_attn_scalar");  // its default
-  expect(root, "query_pre_attn_scalar", {size, size + ".0"});
-  expect(root, "hidden_activation", {"'gelu_pytorch_tanh'"});
-  expect(root, "rope_local_base_freq", {"10000", "10000.0"});
-  if (const auto rope = root.find("rope_parameters"); rope && rope->is_object())
+  root.expect("query_pre_attn_scalar", {size, size + ".0"});
+  root.expect("hidden_activation", {"'gelu_pytorch_tanh'"});
+  root.expect("rope_local_base_freq", {"10000", "10000.0"});
+  if (const auto rope = root.given("rope_parameters"))
     if (const auto local = rope->find("sliding_attention")) {
-      expect(*local, "rope_theta", {"10000", "10000.0"});
-      expect(*local, "rope_type", {"'default'"});
+      ConfigReader fields(*local);
+      fields.expect("rope_theta", {"10000", "10000.0"});
+      fields.expect("rope_type", {"'default'"});
+      fields.finish();
     }
-  for (const char* key : {"attention_bias", "use_bidirectional_attention"})
-    expect(root, key, {"false", "null"});
-  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) expect(root, key, {"null"});
   return config;
 }
 
@@ -122,11 +178,13 @@ const Architecture& gemma() {
                    0}},
       .attention = kGemmaAttention,
       .has_outer_norms = true,
-      .make = [](const DecoderConfig& config,
-                 Generator& init) { return make_rotary(config, init, gemma_attention); },
+      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
+        return std::make_unique<RotaryDecoder<GemmaBlock>>(config, init, norms_of(config),
+                                                           std::sqrt(static_cast<double>(config.n_embd)));
+      },
       .inner = swiglu_inner,
       .check = check_gemma,
-      .cost = rotary_cost,
+      .cost = gemma_cost,
       .describe = describe_with_inner,
       .model_types = {"gemma3_text"},
       .model_type = [](const DecoderConfig&) -> std::string_view { return "gemma3"; },

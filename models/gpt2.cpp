@@ -9,7 +9,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/block_decoder.hpp"
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/config_fields.hpp"
 #include "gradus/models/key_value_state.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
@@ -123,22 +123,20 @@ std::string describe_gpt2(const DecoderConfig& config) {
 //   the book      Raschka, Build a Large Language Model (From Scratch), chapter 4: other names, matrices
 //                 (out, in), separate ones for queries, keys and values
 
-DecoderConfig read_book(const files::Field& root, const std::string& file) {
-  DecoderConfig config;
-  read_sizes(root, {"context_length", "emb_dim", "n_layers", "n_heads"}, config);
-  config.dropout = number(root, "drop_rate", 0.1);
-  config.tie_word_embeddings = false;
+DecoderConfig read_book(ConfigReader& root) {
+  DecoderConfig config{.dropout = 0.1, .tie_word_embeddings = false};
+  root.read(size_fields("context_length", "emb_dim", "n_layers", "n_heads",
+                        {{"drop_rate", &DecoderConfig::dropout}}),
+            config);
   if (const auto qkv_bias = root.find("qkv_bias")) (void)qkv_bias->flag();  // The names determine it.
-  validate(config, file);
   return config;
 }
 
-DecoderConfig read_nano_gpt(const files::Field& root, const std::string& file) {
+DecoderConfig read_nano_gpt(ConfigReader& root) {
   DecoderConfig config;
-  read_sizes(root, {"block_size", "n_embd", "n_layer", "n_head"}, config);
-  config.dropout = number(root, "dropout", 0.0);
-  config.bias = flag(root, "bias", true);
-  validate(config, file);
+  root.read(size_fields("block_size", "n_embd", "n_layer", "n_head",
+                        {{"dropout", &DecoderConfig::dropout}, {"bias", &DecoderConfig::bias}}),
+            config);
   return config;
 }
 
@@ -229,14 +227,6 @@ std::optional<std::string> book_config(const StoredShapes& given, const std::str
       .dump();
 }
 
-/// The config of the book's GPT_CONFIG_124M or nanoGPT's model_args; none if it is neither.
-std::optional<DecoderConfig> read_foreign_config(const files::Field& root, const std::string& file) {
-  if (root.has("model_type")) return {};
-  if (root.has("emb_dim")) return read_book(root, file);
-  if (root.has("block_size")) return read_nano_gpt(root, file);
-  return {};
-}
-
 /// The layout of nanoGPT or the book; none if `given` has neither.
 std::optional<StoredLayout> foreign_layout(const DecoderConfig& config, const StoredShapes& given) {
   if (given.contains("tok_emb.weight")) return book_layout(config, given);
@@ -249,52 +239,48 @@ std::optional<StoredLayout> foreign_layout(const DecoderConfig& config, const St
 
 // -- config.json and the entry of the registry
 
+ConfigFields<DecoderConfig> gpt2_fields(const char* block_size) {
+  return size_fields(block_size, "n_embd", "n_layer", "n_head",
+                     {{"resid_pdrop", &DecoderConfig::dropout},
+                      {"layer_norm_epsilon", &DecoderConfig::norm_eps},
+                      {"tie_word_embeddings", &DecoderConfig::tie_word_embeddings}});
+}
+
 /// A GPT-2 without biases is stored with zero biases and "gradus_bias": false in config.json: other programs
 /// can read it, and loading it restores the config.
 std::string write_gpt2_config(const DecoderConfig& config) {
-  nlohmann::ordered_json json = {
-      {"model_type", "gpt2"},
-      {"architectures", {"GPT2LMHeadModel"}},
-      {"vocab_size", config.vocab_size},
-      {"n_positions", config.block_size},
-      {"n_ctx", config.block_size},
-      {"n_embd", config.n_embd},
-      {"n_layer", config.n_layer},
-      {"n_head", config.n_head},
-      {"n_inner", nullptr},
-      {"activation_function", "gelu_new"},
-      {"layer_norm_epsilon", config.norm_eps},
-      {"embd_pdrop", config.dropout},
-      {"attn_pdrop", config.dropout},
-      {"resid_pdrop", config.dropout},
-      {"initializer_range", 0.02},
-      {"scale_attn_weights", true},
-      {"tie_word_embeddings", config.tie_word_embeddings},
-  };
-  return config_text(json.dump(), config.bias ? nullptr : "gradus_bias");
+  nlohmann::ordered_json json{{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}}};
+  json.update(nlohmann::ordered_json::parse(write_fields(gpt2_fields("n_positions"), config)));
+  json["n_ctx"] = config.block_size;
+  json["n_inner"] = nullptr;
+  json["activation_function"] = "gelu_new";
+  json["embd_pdrop"] = json["attn_pdrop"] = config.dropout;
+  json["initializer_range"] = 0.02;
+  json["scale_attn_weights"] = true;
+  if (!config.bias) json["gradus_bias"] = false;
+  return json.dump();
 }
 
-DecoderConfig read_gpt2_config(const files::Field& root, const std::string& file) {
-  if (const auto foreign = read_foreign_config(root, file)) return *foreign;
-  DecoderConfig config;
+DecoderConfig read_gpt2_config(ConfigReader& root) {
+  const bool is_theirs = !root.find("model_type");
+  if (is_theirs && root.object().has("emb_dim")) return read_book(root);
+  if (is_theirs && root.object().has("block_size")) return read_nano_gpt(root);
+  DecoderConfig config{.dropout = 0.1};
   // The first GPT-2 files have n_ctx only.
-  const char* block_size = root.has("n_positions") || !root.has("n_ctx") ? "n_positions" : "n_ctx";
-  read_sizes(root, {block_size, "n_embd", "n_layer", "n_head"}, config);
-  config.dropout = number(root, "resid_pdrop", 0.1);
-  config.norm_eps = number(root, "layer_norm_epsilon", 1e-5);
-  config.bias = flag(root, "gradus_bias", true);
-  config.tie_word_embeddings = flag(root, "tie_word_embeddings", true);
-  validate(config, file);
-
-  expect(root, "n_inner", {"null", std::to_string(4 * config.n_embd)});
-  expect(root, "activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'", "'gelu_fast'"});
-  expect(root, "scale_attn_weights", {"true"});
-  expect(root, "scale_attn_by_inverse_layer_idx", {"false"});
-  expect(root, "add_cross_attention", {"false"});
-  for (const char* key : {"embd_pdrop", "attn_pdrop"})
-    if (const double other = number(root, key, 0.1); other != config.dropout)
-      root.refuse("must have equal dropouts, got resid_pdrop ", config.dropout, " and ", key, " ", other,
-                  ".");
+  const bool has_n_ctx = root.find("n_ctx").has_value(), has_both = root.find("n_positions").has_value();
+  root.read(gpt2_fields(has_n_ctx && !has_both ? "n_ctx" : "n_positions"), config);
+  root.read<DecoderConfig>({{"gradus_bias", &DecoderConfig::bias}}, config);
+  if (const auto inner = root.given("n_inner");
+      inner && inner->number() != 4.0 * static_cast<double>(config.n_embd))
+    inner->refuse("must be null or ", 4 * config.n_embd, ", got ", inner->shown(), ".");
+  root.expect("activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'", "'gelu_fast'"});
+  root.expect("scale_attn_weights", {"true"});
+  for (const char* key : {"embd_pdrop", "attn_pdrop"}) {
+    const auto field = root.find(key);
+    if (const double other = field ? field->number() : 0.1; other != config.dropout)
+      root.object().refuse("must have equal dropouts, got resid_pdrop ", config.dropout, " and ", key, " ",
+                           other, ".");
+  }
   return config;
 }
 

@@ -47,4 +47,9 @@ inline DecoderCost attention_cost(const DecoderConfig& config) {
           .position = 2 * kv * static_cast<double>(config.n_layer)};
 }
 
+/// The features of a token's queries and keys together.
+inline double query_key_size(const DecoderConfig& config) {
+  return static_cast<double>(config.head_size() * (config.n_head + config.kv_heads()));
+}
+
 }  // namespace gradus::models

@@ -7,7 +7,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/block_decoder.hpp"
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/config_fields.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
@@ -118,31 +118,22 @@ DecoderCost mingru_cost(const DecoderConfig& config, DType products) {
           .state = C * static_cast<double>(config.n_layer)};
 }
 
+const ConfigFields<DecoderConfig> kMinGRUFields =
+    size_fields("max_position_embeddings", "hidden_size", "num_hidden_layers", nullptr,
+                {{"intermediate_size", &DecoderConfig::n_inner, true, 1},
+                 {"rms_norm_eps", &DecoderConfig::norm_eps, true},
+                 {"dropout", &DecoderConfig::dropout, true},
+                 {"tie_word_embeddings", &DecoderConfig::tie_word_embeddings, true}});
+
 std::string write_mingru_config(const DecoderConfig& config) {
-  const nlohmann::ordered_json json = {
-      {"model_type", "mingru"},
-      {"architectures", {"MinGRUForCausalLM"}},
-      {"vocab_size", config.vocab_size},
-      {"max_position_embeddings", config.block_size},
-      {"hidden_size", config.n_embd},
-      {"intermediate_size", config.inner()},
-      {"num_hidden_layers", config.n_layer},
-      {"rms_norm_eps", config.norm_eps},
-      {"dropout", config.dropout},
-      {"tie_word_embeddings", config.tie_word_embeddings},
-  };
-  return config_text(json.dump());
+  nlohmann::ordered_json json{{"model_type", "mingru"}, {"architectures", {"MinGRUForCausalLM"}}};
+  json.update(nlohmann::ordered_json::parse(write_fields(kMinGRUFields, config)));
+  return json.dump();
 }
 
-DecoderConfig read_mingru_config(const files::Field& root, const std::string& file) {
+DecoderConfig read_mingru_config(ConfigReader& root) {
   DecoderConfig config{.arch = "mingru", .n_head = 1, .bias = false};
-  read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers"}, config);
-  config.dropout = root.at("dropout").number();
-  config.norm_eps = root.at("rms_norm_eps").number();
-  config.tie_word_embeddings = root.at("tie_word_embeddings").flag();
-  const int64_t n_inner = root.at("intermediate_size").integer(1);
-  if (n_inner != config.inner()) config.n_inner = n_inner;
-  validate(config, file);
+  root.read(kMinGRUFields, config);
   return config;
 }
 

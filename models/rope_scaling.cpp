@@ -8,7 +8,6 @@
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/config_json.hpp"
 
 namespace gradus::models {
 namespace {
@@ -46,11 +45,27 @@ double yarn_frequency(const RopeScaling& s, double base, int64_t hs, int64_t i, 
 /// YaRN's section 3.4: 0.1 m ln(factor) + 1.
 double yarn_magnitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
-double yarn_attention_factor(const files::Field& fields, double factor) {
-  if (const double given = number(fields, "attention_factor", 0); given != 0) return given;
-  const double m = number(fields, "mscale", 0), m_all = number(fields, "mscale_all_dim", 0);
+double yarn_attention_factor(ConfigReader& fields, double factor) {
+  const auto m_field = fields.given("mscale"), all_field = fields.given("mscale_all_dim");
+  const double m = m_field ? m_field->number() : 0, m_all = all_field ? all_field->number() : 0;
   if (m != 0 && m_all != 0) return yarn_magnitude(factor, m) / yarn_magnitude(factor, m_all);
   return yarn_magnitude(factor, 1);
+}
+
+/// The fields of each type of scaling.
+ConfigFields<RopeScaling> fields_of(std::string_view type) {
+  ConfigFields<RopeScaling> fields{{"factor", &RopeScaling::factor, true}};
+  if (type == "linear") return fields;
+  fields.push_back({"original_max_position_embeddings", &RopeScaling::original_length});
+  if (type == "llama3")
+    fields.insert(fields.end(), {{"low_freq_factor", &RopeScaling::low_freq_factor, true},
+                                 {"high_freq_factor", &RopeScaling::high_freq_factor, true}});
+  else
+    fields.insert(fields.end(), {{"beta_fast", &RopeScaling::beta_fast},
+                                 {"beta_slow", &RopeScaling::beta_slow},
+                                 {"attention_factor", &RopeScaling::attention_factor},
+                                 {"truncate", &RopeScaling::truncate}});
+  return fields;
 }
 
 }  // namespace
@@ -69,49 +84,39 @@ Tensor scaled_frequencies(const DecoderConfig& config) {
   return tensor(frequencies, {hs / 2});
 }
 
-void read_rope(const files::Field& root, DecoderConfig& to, const char* kind) {
+void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind) {
+  const ConfigFields<DecoderConfig> theta{{"rope_theta", &DecoderConfig::rope_theta}};
+  root.read(theta, to);
   // Newer files have one object, older ones rope_theta beside it.
-  std::optional<files::Field> fields = root.given("rope_parameters");
-  if (!fields) fields = root.given("rope_scaling");
-  to.rope_theta = number(root, "rope_theta", to.rope_theta);
-  if (!fields) return;
-  if (kind && fields->has(kind)) fields = fields->at(kind);
-  to.rope_theta = number(*fields, "rope_theta", to.rope_theta);
-  const files::Field type = fields->has("rope_type") ? fields->at("rope_type") : fields->at("type");
-  if (type.text() == "default") return;
+  const auto newer = root.given("rope_parameters"), older = root.given("rope_scaling");
+  if (!newer && !older) return;
+  const files::Field object = newer ? *newer : *older;
+  ConfigReader fields(kind && object.has(kind) ? object.at(kind) : object);
+  fields.read(theta, to);
+  const auto new_type = fields.find("rope_type"), old_type = fields.find("type");
+  const files::Field type = new_type ? *new_type : old_type ? *old_type : fields.at("type");
+  fields.expect("partial_rotary_factor", {"1", "1.0", "null"});
   RopeScaling& s = to.attention.rope_scaling;
-  s.type = type.text();
-  if (s.type != "linear" && s.type != "llama3" && s.type != "yarn")
-    type.refuse("must be 'default', 'linear', 'llama3' or 'yarn', got ", type.shown(), ".");
-  s.factor = fields->at("factor").number();
-  if (s.type == "linear") return;
-  const auto original = fields->given("original_max_position_embeddings");
-  s.original_length = original ? original->integer() : to.block_size;
-  if (s.type == "llama3") {
-    s.low_freq_factor = fields->at("low_freq_factor").number();
-    s.high_freq_factor = fields->at("high_freq_factor").number();
-    return;
+  if (type.text() != "default") {
+    s.type = type.text();
+    if (s.type != "linear" && s.type != "llama3" && s.type != "yarn")
+      type.refuse("must be 'default', 'linear', 'llama3' or 'yarn', got ", type.shown(), ".");
+    if (s.type != "linear") s.original_length = to.block_size;
+    if (s.type == "yarn") s.attention_factor = 0;
+    fields.read(fields_of(s.type), s);
+    if (s.type == "yarn") {
+      const double by_factor = yarn_attention_factor(fields, s.factor);
+      if (s.attention_factor == 0) s.attention_factor = by_factor;
+    }
   }
-  s.beta_fast = number(*fields, "beta_fast", 32.0);
-  s.beta_slow = number(*fields, "beta_slow", 1.0);
-  s.truncate = flag(*fields, "truncate", true);
-  s.attention_factor = yarn_attention_factor(*fields, s.factor);
+  if (kind) (void)fields.find("sliding_attention");  // which the caller reads
+  fields.finish();
 }
 
 std::string rope_scaling_json(const RopeScaling& s) {
   if (s.type.empty()) return "null";
-  nlohmann::ordered_json json = {{"rope_type", s.type}, {"factor", s.factor}};
-  if (s.type == "linear") return json.dump();
-  json["original_max_position_embeddings"] = s.original_length;
-  if (s.type == "llama3") {
-    json["low_freq_factor"] = s.low_freq_factor;
-    json["high_freq_factor"] = s.high_freq_factor;
-  } else {
-    json["beta_fast"] = s.beta_fast;
-    json["beta_slow"] = s.beta_slow;
-    json["attention_factor"] = s.attention_factor;
-    json["truncate"] = s.truncate;
-  }
+  nlohmann::ordered_json json{{"rope_type", s.type}};
+  json.update(nlohmann::ordered_json::parse(write_fields(fields_of(s.type), s)));
   return json.dump();
 }
 

@@ -1,14 +1,14 @@
-// The decoder of Llama and Gemma, in llama.cpp, what their entries share, and RopeScaling in config.json, in
-// rope_scaling.cpp. Private to models and tools. Stateless.
+// What Llama and Gemma share: a decoder of blocks with rotary attention, its fields in config.json, and
+// RopeScaling. Private to models and tools. Stateless.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "gradus/files/json.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/decoder_config.hpp"
-#include "gradus/nn/attention.hpp"
+#include "gradus/models/block_decoder.hpp"
+#include "gradus/models/config_fields.hpp"
+#include "gradus/models/key_value_state.hpp"
 
 namespace gradus::models {
 
@@ -19,25 +19,50 @@ Tensor scaled_frequencies(const DecoderConfig& config);
 
 /// Reads rope_theta and the scaling from rope_scaling or rope_parameters. Throws Error, naming the field, for
 /// another type. If rope_parameters has an object for each kind of layer, it reads that of `kind`.
-void read_rope(const files::Field& root, DecoderConfig& to, const char* kind = nullptr);
+void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind = nullptr);
 /// The value of rope_scaling as JSON; null without scaling.
 std::string rope_scaling_json(const RopeScaling& scaling);
 /// Throws Error if the scaling is not valid.
 void check_rope(const RopeScaling& scaling);
 
-/// The options of a block's attention.
-using AttentionOfBlock = nn::GroupedQueryAttentionOptions(const DecoderConfig& config, int64_t block);
-std::unique_ptr<Backbone> make_rotary(const DecoderConfig& config, Generator& init,
-                                      AttentionOfBlock* attention);
 /// Throws Error unless layers without biases can have the heads, angles and windows of the config.
 void check_rotary(const DecoderConfig& config);
-/// A value of Architecture::cost.
-DecoderCost rotary_cost(const DecoderConfig& config, DType products);
 /// The fields of config.json that both have, as JSON.
 std::string rotary_fields(const DecoderConfig& config, std::string_view model_type);
-/// Reads them; the caller validates the config. `head_dim` is the default; 0: n_embd / n_head. `kind`: see
+/// Reads them. `to` has the defaults; if `needs_kv_heads`, num_key_value_heads must be there. `kind`: see
 /// read_rope().
-void read_rotary(const files::Field& root, const std::string& file, int64_t head_dim, const char* kind,
-                 DecoderConfig& to);
+void read_rotary(ConfigReader& root, bool needs_kv_heads, const char* kind, DecoderConfig& to);
+
+/// A decoder of blocks that have an `attn`.
+template <class Block>
+class RotaryDecoder final : public BlockDecoder<Block> {
+ public:
+  /// Multiplies embeddings by `scale`.
+  RotaryDecoder(const DecoderConfig& config, Generator& init, const nn::RMSNormOptions& last, double scale)
+      : BlockDecoder<Block>(config, init, nn::RMSNorm(config.n_embd, last)),
+        scale_(scale),
+        block_size_(config.block_size) {
+    this->add_blocks(config, init, [&](int64_t i) { return Block(config, i, init); });
+  }
+
+  Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
+    return this->through_blocks(embedded(idx), dropout, starts);
+  }
+  std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
+    return make_key_value_state(this->layers, batch, block_size_);
+  }
+  Tensor next_features(const Tensor& idx, DecodingState& state) const override {
+    return decode_blocks(this->layers, embedded(idx), state);
+  }
+  std::unique_ptr<Backbone> clone() const override { return std::make_unique<RotaryDecoder>(*this); }
+
+ private:
+  Tensor embedded(const Tensor& idx) const {
+    return scale_ == 1.0 ? this->embed_tokens(idx) : this->embed_tokens(idx) * scale_;
+  }
+
+  double scale_;
+  int64_t block_size_;  // most positions of a sequence
+};
 
 }  // namespace gradus::models

@@ -11,11 +11,11 @@
 namespace gradus::testing {
 
 /// A saved model whose files a test may change.
-struct Saved {
+struct SavedModel {
   TemporaryFolder folder;
   std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
 
-  explicit Saved(const models::Decoder& model) { models::save_pretrained(model, folder.path()); }
+  explicit SavedModel(const models::Decoder& model) { models::save_pretrained(model, folder.path()); }
   nlohmann::json read_config() const { return nlohmann::json::parse(files::read(config)); }
   void write(const nlohmann::json& changed) const { std::ofstream(config) << changed.dump(); }
   void set(const std::string& field, const nlohmann::json& value) const {

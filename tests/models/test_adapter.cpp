@@ -183,12 +183,14 @@ TEST_CASE("adapters are refused by name") {
     std::ofstream(saved.folder / kAdapterConfig) << before;
   };
   refuses("peft_type", "IA3", "peft_type must be 'LORA', got 'IA3'.");
-  refuses("use_dora", true, "use_dora must be null or false, got true, which is not supported.");
+  refuses("use_dora", true,
+          "use_dora is not read and may change the meaning; it must be left out, got true.");
   for (const char* field :
        {"lora_bias", "use_qalora", "alora_invocation_tokens", "layer_replication", "target_parameters",
         "arrow_config", "trainable_token_indices", "a_field_of_2030"})
-    refuses(field, json{{"a", 1}}, concat(field, " must be null or false"));
-  refuses("modules_to_save", {"lm_head"}, "modules_to_save must be null or false, got a list of 1");
+    refuses(field, json{{"a", 1}}, concat(field, " is not read and may change the meaning"));
+  refuses("modules_to_save", {"lm_head"},
+          "modules_to_save is not read and may change the meaning; it must be left out, got a list of 1");
   refuses("bias", "all", "bias must be 'none', got 'all'.");
   refuses("init_lora_weights", "pissa", "init_lora_weights must be");
   refuses("r", 0, "r must be");

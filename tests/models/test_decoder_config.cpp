@@ -1,7 +1,9 @@
 #include "gradus/models/decoder_config.hpp"
 
 #include "autograd/compare.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/decoder.hpp"
+#include "models/llama.hpp"
 
 namespace gradus::models::test_decoder_config {
 
@@ -24,70 +26,91 @@ TEST_CASE("presets have the shapes of their names and are valid once they have a
       "[preset] name must be one of tiny, gru, nano, mini, gemma, midi, maxi, small, gpt2, got huge.");
 }
 
-TEST_CASE("GPT-2's smallest has the published number of parameters") {
-  DecoderConfig config = preset("gpt2");
-  config.vocab_size = 50257;
-  CHECK(config.num_parameters() == 124'439'808);
-}
-
-TEST_CASE("parameters are as many as the closed formula says") {
-  const bool bias = GENERATE(true, false), tied = GENERATE(true, false);
-  for (const auto& [layers, heads, width] : {std::tuple{1, 1, 4}, {2, 2, 8}, {3, 4, 12}}) {
-    const DecoderConfig config{.vocab_size = 13,
-                               .block_size = 9,
-                               .n_layer = layers,
-                               .n_head = heads,
-                               .n_embd = width,
-                               .bias = bias,
-                               .tie_word_embeddings = tied};
-    // Tables, then blocks of 3 + 1 + 4 + 4 squares, with biases of 9 widths, and norms.
-    const int64_t C = width, norm = bias ? 2 * C : C;
-    const int64_t block = 12 * C * C + (bias ? 9 * C : 0) + 2 * norm;
-    CHECK(config.num_parameters() == (tied ? 1 : 2) * 13 * C + 9 * C + layers * block + norm);
-  }
+TEST_CASE("published sizes come out") {
+  DecoderConfig gpt2 = preset("gpt2");
+  gpt2.vocab_size = 50257;
+  CHECK(gpt2.num_parameters() == 124'439'808);
+  DecoderConfig llama{
+      .arch = "llama", .vocab_size = 32000, .n_layer = 32, .n_head = 32, .n_embd = 4096, .bias = false};
+  llama.n_inner = 11008;
+  llama.tie_word_embeddings = false;
+  CHECK(llama.num_parameters() == 6'738'415'616);  // Llama 2 7B
+  DecoderConfig wide{.arch = "llama", .n_embd = 768, .bias = false};
+  CHECK(wide.inner() == 2048);
+  wide.n_embd = 128;
+  CHECK(wide.inner() == 352);  // 341.33, rounded up to a multiple of 32
+  wide.n_inner = 20;
+  CHECK(wide.inner() == 20);
+  CHECK(DecoderConfig{.n_embd = 128}.inner() == 512);
 }
 
 TEST_CASE("each field that is wrong is named with what must hold and what came") {
-  const DecoderConfig good{.vocab_size = 65};
   struct Case {
-    const char* message;
+    const DecoderConfig& good;
+    const char* message;  // after [decoder]
     void (*spoil)(DecoderConfig&);
   };
+  using C = DecoderConfig;
+  const C gpt2{.vocab_size = 65};
+  const C &llama = kSmallLlama, &gemma = kSmallGemma, &mingru = kSmallMinGru;
   const Case cases[] = {
-      {"[decoder] `vocab_size` must be in [1, 1000000000], got -1.",
-       [](DecoderConfig& c) { c.vocab_size = -1; }},
-      {"[decoder] `block_size` must be in [1, 1000000000], got 0.",
-       [](DecoderConfig& c) { c.block_size = 0; }},
-      {"[decoder] `n_layer` must be in [1, 10000], got 10001.", [](DecoderConfig& c) { c.n_layer = 10001; }},
-      {"[decoder] `n_embd` must be in [1, 1000000], got 0.", [](DecoderConfig& c) { c.n_embd = 0; }},
-      {"[decoder] `n_head` must be in [1, 1000000], got -4.", [](DecoderConfig& c) { c.n_head = -4; }},
-      {"[decoder] `n_head` must divide `n_embd`, got 3 and 128.", [](DecoderConfig& c) { c.n_head = 3; }},
-      {"[decoder] `dropout` must be in [0, 1), got 1.", [](DecoderConfig& c) { c.dropout = 1.0; }},
-      {"[decoder] `dropout` must be in [0, 1), got nan.", [](DecoderConfig& c) { c.dropout = std::nan(""); }},
-      {"[decoder] `norm_eps` must be in (0, 1), got 0.", [](DecoderConfig& c) { c.norm_eps = 0.0; }},
-      {"[decoder] `norm_eps` must be in (0, 1), got nan.",
-       [](DecoderConfig& c) { c.norm_eps = std::nan(""); }},
+      {gpt2, "`vocab_size` must be in [1, 1000000000], got -1.", [](C& c) { c.vocab_size = -1; }},
+      {gpt2, "`block_size` must be in [1, 1000000000], got 0.", [](C& c) { c.block_size = 0; }},
+      {gpt2, "`n_layer` must be in [1, 10000], got 10001.", [](C& c) { c.n_layer = 10001; }},
+      {gpt2, "`n_embd` must be in [1, 1000000], got 0.", [](C& c) { c.n_embd = 0; }},
+      {gpt2, "`n_head` must be in [1, 1000000], got -4.", [](C& c) { c.n_head = -4; }},
+      {gpt2, "`n_head` must divide `n_embd`, got 3 and 128.", [](C& c) { c.n_head = 3; }},
+      {gpt2, "`dropout` must be in [0, 1), got 1.", [](C& c) { c.dropout = 1.0; }},
+      {gpt2, "`dropout` must be in [0, 1), got nan.", [](C& c) { c.dropout = std::nan(""); }},
+      {gpt2, "`norm_eps` must be in (0, 1), got 0.", [](C& c) { c.norm_eps = 0.0; }},
+      {gpt2, "`norm_eps` must be in (0, 1), got nan.", [](C& c) { c.norm_eps = std::nan(""); }},
+      {gpt2, "`n_kv_head` must be left out with `arch` gpt2, got 2.", [](C& c) { c.n_kv_head = 2; }},
+      {gpt2, "`n_inner` must be left out with `arch` gpt2, got 20.", [](C& c) { c.n_inner = 20; }},
+      {gpt2, "`rope_theta` must be left out with `arch` gpt2, got 5.", [](C& c) { c.rope_theta = 5; }},
+      {gpt2, "`qk_norm` must be left out with `arch` gpt2, got true.", [](C& c) { c.qk_norm = true; }},
+      {gpt2, "`arch` must be gpt2, llama, gemma or mingru, got 'bert'.", [](C& c) { c.arch = "bert"; }},
+      {llama, "`n_kv_head` must divide `n_head`, got 3 and 4.", [](C& c) { c.n_kv_head = 3; }},
+      {llama, "`n_kv_head` must divide `n_head`, got -1 and 4.", [](C& c) { c.n_kv_head = -1; }},
+      {llama, "`n_kv_head` must divide `n_head`, got 8 and 4.", [](C& c) { c.n_kv_head = 8; }},
+      {llama, "`n_head` must divide `n_embd` into heads of an even size with `arch` llama, got 4 and 12.",
+       [](C& c) { c.n_embd = 12; }},
+      {llama, "`n_inner` must be in [0, 1000000], got -1.", [](C& c) { c.n_inner = -1; }},
+      {llama, "`rope_theta` must be a finite number above 0, got 0.", [](C& c) { c.rope_theta = 0; }},
+      {llama, "`rope_theta` must be a finite number above 0, got -1.", [](C& c) { c.rope_theta = -1; }},
+      {llama, "`rope_theta` must be a finite number above 0, got nan.",
+       [](C& c) { c.rope_theta = std::nan(""); }},
+      {llama, "`bias` must be false with `arch` llama, whose layers have none, got true.",
+       [](C& c) { c.bias = true; }},
+      {llama, "window_pattern must be 0 with `arch` llama, got 2.",
+       [](C& c) { c.attention.window_pattern = 2; }},
+      {gemma, "window and window_pattern must be 0, or at least 1 and 2, got 0 and 2.",
+       [](C& c) { c.attention.window = 0; }},
+      {gemma,
+       "`qk_norm` and biases must be false with `arch` gemma, which always has these norms and never biases, "
+       "got true.",
+       [](C& c) { c.qk_norm = true; }},
+      {gemma, "`bias` must be false with `arch` gemma, whose layers have none, got true.",
+       [](C& c) { c.bias = true; }},
+      {gemma, "`n_kv_head` must divide `n_head`, got 3 and 4.", [](C& c) { c.n_kv_head = 3; }},
+      {mingru, "`n_head` must be 1 with `arch` mingru, got 4.", [](C& c) { c.n_head = 4; }},
+      {mingru, "`n_kv_head` must be 0 with `arch` mingru, got 1.", [](C& c) { c.n_kv_head = 1; }},
+      {mingru, "`rope_theta` must be 10000 with `arch` mingru, got 5.", [](C& c) { c.rope_theta = 5; }},
+      {mingru, "`qk_norm` must be false with `arch` mingru, which has no queries, got true.",
+       [](C& c) { c.qk_norm = true; }},
+      {mingru, "`bias` must be false with `arch` mingru, which always has its biases, got true.",
+       [](C& c) { c.bias = true; }},
   };
   for (const Case& c : cases) {
-    DecoderConfig config = good;
+    C config = c.good;
     c.spoil(config);
-    CHECK_THROWS_WITH(config.validate(), c.message);
+    CHECK_THROWS_WITH(config.validate(), concat("[decoder] ", c.message));
     Generator g(1);
-    CHECK_THROWS_WITH(Decoder(config, g), c.message);
+    CHECK_THROWS_WITH(Decoder(config, g), concat("[decoder] ", c.message));
   }
-}
-
-TEST_CASE("the base of rotary positions is any above 0") {
-  DecoderConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 4};
-  config.arch = "llama";
-  config.bias = false;
   for (const double base : {0.25, 1e-30, 1e6}) {
+    C config = llama;
     config.rope_theta = base;
     CHECK_NOTHROW(config.validate());
-  }
-  for (const double base : {0.0, -1.0, std::nan("")}) {
-    config.rope_theta = base;
-    CHECK_THROWS(config.validate());
   }
 }
 
@@ -129,6 +152,26 @@ TEST_CASE("memory of a llama has gate, up and their product, and what norms of q
   CHECK(generation_memory(config, 5, 5).activations == 4 * (5 * (2 * 2 * 3 + 2 * 4 + 3 * 8) + 7));
 }
 
+TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {
+  DecoderConfig config = kSmallGemma;  // C = 16, 24 features of queries, 12 of keys, 24 inside the MLP
+  // For each of 48 tokens: in each layer 6 vectors, q and the heads' output, k and v, the inputs of the norms
+  // of q and k, 4 inside the MLP and a number a head; 3 vectors around the layers, the logits and their
+  // gradient.
+  const double saved = 3 * (6 * 16 + 2 * 24 + 2 * 12 + (24 + 12) + 4 * 24 + 4) + 3 * 16 + 2 * 11 + 4 * 24;
+  CHECK(training_memory(config, 6).activations == 4 * 48 * saved);
+}
+
+TEST_CASE("memory of mingru does not grow with the text that it writes") {
+  DecoderConfig longer = kSmallMinGru;
+  longer.block_size *= 2;
+  const auto state = [](const DecoderConfig& config) {
+    return generation_memory(config, config.block_size, config.block_size).activations -
+           4.0 * static_cast<double>(config.block_size) * (8 * 16 + 3 * 24);
+  };
+  CHECK(state(longer) == state(kSmallMinGru));
+  CHECK(state(kSmallMinGru) == 4 * (2 * 16 + 11));
+}
+
 TEST_CASE("memory grows with batch and size and does not overflow") {
   DecoderConfig config = preset("gpt2");
   config.vocab_size = 50257;
@@ -148,20 +191,6 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
   absurd.validate();
   CHECK(training_memory(absurd, 1'000'000'000).total() > 1e20);
   CHECK(absurd.num_parameters() > 0);
-}
-
-TEST_CASE("names and shapes are known before there is a model") {
-  for (const DecoderConfig& config :
-       {DecoderConfig{.vocab_size = 11, .block_size = 5, .n_layer = 2, .n_head = 3, .n_embd = 6},
-        DecoderConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false},
-        DecoderConfig{
-            .vocab_size = 5, .n_layer = 1, .n_head = 1, .n_embd = 4, .tie_word_embeddings = false}}) {
-    Generator generator(0);
-    nn::NamedShapes shapes;
-    for (const auto& [name, values] : Decoder(config, generator).named_parameters())
-      shapes.emplace_back(name, values.shape());
-    CHECK(config.parameter_shapes() == shapes);
-  }
 }
 
 }  // namespace gradus::models::test_decoder_config

@@ -46,17 +46,6 @@ TEST_CASE("MultiHeadAttention agrees with its definition") {
   CHECK(difference(m(x).detach(), naive_attention(m, x, n_head, causal), 1e-12) == "");
 }
 
-TEST_CASE("causal attention does not see what comes later, by one bit") {
-  Generator g(12);
-  const MultiHeadAttention m(8, 2, g);
-  const Tensor x = randn({1, 7, 8}, g);
-  Tensor changed = x.to(DType::float64).to(DType::float32);
-  changed.slice(1, 4, 5).fill_(3.0);
-  const Tensor y = m(x), z = m(changed);
-  CHECK(difference(z.slice(1, 0, 4), y.slice(1, 0, 4), 0.0) == "");
-  for (int64_t t = 4; t < 7; ++t) CHECK(difference(z.select(1, t), y.select(1, t)) != "");
-}
-
 TEST_CASE("steps from a cache give what one call gives") {
   Generator g(13);
   MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
@@ -97,12 +86,8 @@ TEST_CASE("attention refuses what it cannot do") {
 }
 
 TEST_CASE("gradients of attention, orders 1 and 2") {
-  const int order = GENERATE(1, 2);
   Generator g(16);
-  MultiHeadAttention m(6, 2, g);
-  CHECK(testing::gradcheck_module<MultiHeadAttention>(
-            m, {randn({2, 4, 6}, g, DType::float64)},
-            [](const MultiHeadAttention& module, const auto& in) { return module(in[0]); }, order) == "");
+  testing::check_gradients(MultiHeadAttention(6, 2, g), {randn({2, 4, 6}, g, DType::float64)});
 }
 
 }  // namespace gradus::nn::test_attention

@@ -70,10 +70,9 @@ TEST_CASE("info of a file that is no safetensors says why") {
   const Scratch scratch;
   check_refused({"info", scratch.file("short", "abc")},
                 {"must be safetensors (a length of 8 bytes, then {)", "begins with 'abc'."});
-  check_refused(
-      {"info", scratch.file("text.txt", "In the beginning")},
-      {"an archive of PyTorch (PK), or a pickle of protocol 2 to 5, got a "
-       "file that begins with 'In the be'."});
+  check_refused({"info", scratch.file("text.txt", "In the beginning")},
+                {"an archive of PyTorch (PK), or a pickle of protocol 2 to 5, got a "
+                 "file that begins with 'In the be'."});
   check_refused({"info", scratch.file("other.json", "{}")}, {"must have a field 'weight_map'"});
 }
 
