@@ -29,7 +29,7 @@ TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]")
   config.model.block_size = kBlock;
   config.model.n_embd = 64;
   config.model.n_head = 4;
-  config.steps = 1500;
+  config.steps = 500;
   config.batch = 32;
   config.lr = 3e-3;
   Generator init(1);

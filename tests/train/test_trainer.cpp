@@ -127,31 +127,6 @@ TEST_CASE("an evaluation reads 4096 tokens at a time, or one window that is long
   }
 }
 
-struct PartByName : nn::Visitor {
-  explicit PartByName(std::string name) : wanted(std::move(name)) {}
-  void on_module(const std::string& name, nn::Module& module) override {
-    if (name == wanted) found = &module;
-  }
-  std::string wanted;
-  nn::Module* found = nullptr;
-};
-
-TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
-  SmallRun run;
-  PartByName attention("h.0.attn"), mlp("h.0.mlp"), drop("drop");
-  for (PartByName* part : {&attention, &mlp, &drop}) part->start(run.model);
-  attention.found->eval();  // frozen, as in fine-tuning
-  (void)mean_loss(run.model, run.dataset.validation_batches(7));
-  CHECK(run.model.training());
-  CHECK(mlp.found->training());
-  CHECK_FALSE(attention.found->training());
-  run.model.eval();
-  drop.found->train();
-  (void)mean_loss(run.model, run.dataset.validation_batches(7));
-  CHECK_FALSE(run.model.training());
-  CHECK(drop.found->training());
-}
-
 TEST_CASE("the loss over a validation text does not depend on how it is cut into batches") {
   SmallRun run;
   const double one = mean_loss(run.model, run.dataset.validation_batches(1));

@@ -69,13 +69,20 @@ int kill_at_each(const Scenario& scenario, const std::function<bool(const System
   return kills;
 }
 
-/// Gives every `stride`-th call about the folder each verdict.
-int spoil_each(const Scenario& scenario, const std::vector<Verdict>& verdicts, int first, int stride) {
+constexpr Verdict kErrors[] = {{Verdict::fail, EIO},
+                               {Verdict::fail, ENOSPC},
+                               {Verdict::fail, EACCES},
+                               {Verdict::fail, EINTR},
+                               {Verdict::shorten, 0}};
+
+/// Gives every `stride`-th call about the folder each of kErrors, each of them to other calls.
+int spoil_each(const Scenario& scenario, int stride) {
   const auto counts = [&](const SystemCall& call) { return is_of_run(scenario, call); };
   const int calls = count_calls(scenario, counts);
   int spoilt = 0;
-  for (int at = first % stride; at < calls; at += stride)
-    for (const Verdict verdict : verdicts) {
+  for (int i = 0; i < static_cast<int>(std::size(kErrors)); ++i)
+    for (int at = i * stride / 5; at < calls; at += stride) {
+      const Verdict verdict = kErrors[i];
       ++spoilt;
       std::string what;
       const Traced traced = run_with(scenario, at, verdict, counts, &what);
@@ -95,34 +102,20 @@ int spoil_each(const Scenario& scenario, const std::vector<Verdict>& verdicts, i
   return spoilt;
 }
 
-const std::vector<Verdict> kErrors = {{Verdict::fail, EIO},
-                                      {Verdict::fail, ENOSPC},
-                                      {Verdict::fail, EACCES},
-                                      {Verdict::fail, EINTR},
-                                      {Verdict::shorten, 0}};
-
-TEST_CASE("a run that is killed as it changes a file can be resumed or begun anew") {
+TEST_CASE("a run that is killed as it changes a file, or whose calls fail, can be resumed or begun anew") {
   if (cannot_trace()) return;
   for (const auto kind : kScenarios) {
     const Scenario scenario(kind);
     const auto counts = [&](const SystemCall& call) {
       return is_of_run(scenario, call) && changes_files(call);
     };
-    kill_at_each(scenario, counts, 3, 41);
+    kill_at_each(scenario, counts, 3, 97);
+    spoil_each(scenario, 701);
   }
 }
 
-TEST_CASE("a run whose calls fail says so in a line, and can be resumed or begun anew") {
-  if (cannot_trace()) return;
-  for (const auto kind : kScenarios) {
-    const Scenario scenario(kind);
-    for (size_t i = 0; i < kErrors.size(); ++i)
-      spoil_each(scenario, {kErrors[i]}, 7 + 53 * static_cast<int>(i), 293);
-  }
-}
-
-TEST_CASE("where the list of checksums cannot be replaced, the one that is staged stays, also after a kill") {
-  if (cannot_trace()) return;
+/// Kills the run that goes on at every `stride`-th change.
+void check_staged_list(int stride) {
   const Scenario scenario(Scenario::resume);
   const std::string model = (scenario.out() / "model.safetensors").string(),
                     list = (scenario.out() / files::kChecksumList).string();
@@ -139,7 +132,7 @@ TEST_CASE("where the list of checksums cannot be replaced, the one that is stage
   cut_off({Verdict::fail, EIO});
   CHECK(scenario.recover(true) == "");
   int kills = 0;
-  for (bool killed = true; killed; ++kills) {
+  for (bool killed = true; killed; kills += stride) {
     cut_off({Verdict::kill});
     int calls = 0;
     bool is_current = false;  // From then on it is a folder like any other.
@@ -155,24 +148,15 @@ TEST_CASE("where the list of checksums cannot be replaced, the one that is stage
   CHECK(kills > 10);
 }
 
-TEST_CASE("a state that was saved when the run was killed, and not kept, is kept when it goes on") {
-  if (cannot_trace()) return;
-  const Scenario scenario(Scenario::resume);
-  const std::string kept = (scenario.out() / "kept/step-3").string();
-  scenario.set_up();
-  const auto kill = [&](const SystemCall& call) {
-    return Verdict{call.name == "rename" && call.to == kept ? Verdict::kill : Verdict::go_on};
-  };
-  CHECK(trace(scenario.arguments(), {.before = kill}).signal == SIGKILL);
-  CHECK_FALSE(scenario.is_finished());
-  CHECK(scenario.recover(true) == "");
+TEST_CASE("where the list of checksums cannot be replaced, the one that is staged stays, also after a kill") {
+  if (!cannot_trace()) check_staged_list(5);
 }
 
-TEST_CASE("a run whose log fails at any line goes on to the same end") {
-  if (cannot_trace()) return;
+/// Lets every `stride`-th line of the log fail.
+void check_log_fails(int stride) {
   const Scenario scenario(Scenario::start);
-  constexpr int kLines = 3 * 4 + 1;          // step, layers, eval and sample; done
-  for (int at = 0; at < 1 + kLines; ++at) {  // the first is that of the start
+  constexpr int kLines = 3 * 4 + 1;                  // step, layers, eval and sample; done
+  for (int at = 0; at < 1 + kLines; at += stride) {  // the first is that of the start
     const auto counts = [](const SystemCall& call) {
       return call.name == "write" && call.path.ends_with("metrics.jsonl");
     };
@@ -185,6 +169,10 @@ TEST_CASE("a run whose log fails at any line goes on to the same end") {
             return !line.starts_with(R"({"event":"start")");
           }) == kLines);
   }
+}
+
+TEST_CASE("a run whose log fails at a line goes on to the same end") {
+  if (!cannot_trace()) check_log_fails(5);
 }
 
 TEST_CASE("where a file cannot have two names, states are kept as copies") {
@@ -203,11 +191,10 @@ TEST_CASE("where a file cannot have two names, states are kept as copies") {
   CHECK(cli::contents(scenario.out() / "kept/step-3").size() == 9);
 }
 
-TEST_CASE("where two names cannot be exchanged at once, a run renames them one after the other") {
-  if (cannot_trace()) return;
+/// Lets exchanges fail, and kills at every `stride`-th call that follows the first one; at none too.
+void check_without_exchange(int stride) {
   const Scenario scenario(Scenario::resume);
-  // Of what follows an exchange that fails, kill at the call `at`; -1: at none.
-  for (int at = -1; at < 6; ++at) {
+  for (int at = -1; at < 6; at += stride) {  // -1: at none
     scenario.set_up();
     int since = -1;
     const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
@@ -223,6 +210,10 @@ TEST_CASE("where two names cannot be exchanged at once, a run renames them one a
     if (at < 0) CHECK(scenario.is_finished());
     CHECK(scenario.recover(true) == "");
   }
+}
+
+TEST_CASE("where two names cannot be exchanged at once, a run renames them one after the other") {
+  if (!cannot_trace()) check_without_exchange(3);
 }
 
 TEST_CASE("a run goes on where the file system has no locks") {
@@ -252,10 +243,17 @@ TEST_CASE("a run can be killed at every system call", "[soak]") {
   std::cout << "killed at " << kills << " system calls\n";
 }
 
+TEST_CASE("what fails may fail at each place", "[soak]") {
+  REQUIRE(can_trace());
+  check_staged_list(1);
+  check_log_fails(1);
+  check_without_exchange(1);
+}
+
 TEST_CASE("every call about the folder of a run may fail", "[soak]") {
   REQUIRE(can_trace());
   int spoilt = 0;
-  for (const auto kind : kScenarios) spoilt += spoil_each(Scenario(kind), kErrors, 0, 1);
+  for (const auto kind : kScenarios) spoilt += spoil_each(Scenario(kind), 1);
   std::cout << "spoilt " << spoilt << " calls\n";
 }
 

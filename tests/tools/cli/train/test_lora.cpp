@@ -17,7 +17,7 @@ struct Base {
   std::string text = scratch.text(), base = scratch.path("base");
 
   Base() {
-    must("train --preset nano --steps 3 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet");
+    must("train --preset tiny --steps 3 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet");
   }
   Outcome train(const std::string& out, std::vector<std::string> more = {}, std::string from = {}) const {
     if (from.empty()) from = base;

@@ -6,7 +6,7 @@ namespace gradus::cli::test_members {
 
 std::string text() {
   std::string all;
-  for (int i = 0; i < 400; ++i) all += concat("the ", i * i % 37, " birds of ", i % 11, " trees\n");
+  for (int i = 0; i < 200; ++i) all += concat("the ", i * i % 37, " birds of ", i % 11, " trees\n");
   return all;
 }
 
@@ -26,13 +26,13 @@ double loss(const Scratch& scratch, const std::string& folder) {
 TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
   const Scratch scratch;
   const Outcome outcome = run_program(
-      train(scratch, "all", args("--members 3 --steps 60 --seed 5 --threads 2 --tokenizer byte")));
+      train(scratch, "all", args("--members 3 --steps 40 --seed 5 --threads 2 --tokenizer byte")));
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   for (const char* part :
        {"member  1 of 3: ", "member  3 of 3: ", "done    3 members", "nats a token of the ensemble"})
     CHECK(outcome.err.find(part) != std::string::npos);
-  must(train(scratch, "one", args("--steps 60 --seed 6 --tokenizer byte --quiet")));
+  must(train(scratch, "one", args("--steps 40 --seed 6 --tokenizer byte --quiet")));
   CHECK(read(scratch.path("one/model.safetensors")) == read(scratch.path("all/members/2/model.safetensors")));
   double sum = 0;
   for (const char* member : {"all/members/1", "all/members/2", "all/members/3"}) sum += loss(scratch, member);
@@ -54,7 +54,7 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model")
 
 TEST_CASE("stopped members go on with the same bits") {
   const Scratch scratch;
-  const std::vector<std::string> members = args("--members 3 --steps 300 --threads 2 --seed 7");
+  const std::vector<std::string> members = args("--members 3 --steps 150 --threads 2 --seed 7");
   must(train(scratch, "whole", members));
   std::string command = "$GRADUS";
   for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";

@@ -34,7 +34,7 @@ void check_announced(const std::string& shape) {
 
 TEST_CASE("training takes the memory that was announced") {
   check_announced("train gpt2 4 4 128 64 12 65 0.1 float32");  // W1d
-  check_announced("train gemma 4 4 256 256 8 65 0.1 bfloat16");
+  check_announced("train gemma 4 4 256 128 4 65 0.1 bfloat16");
 }
 
 TEST_CASE("training takes the memory that was announced, whatever it goes to", "[soak]") {
@@ -51,39 +51,45 @@ TEST_CASE("training takes the memory that was announced, whatever it goes to", "
   check_announced("train gemma 4 4 256 256 8 65 0.1 bfloat16");
 }
 
-TEST_CASE("the memory announced counts what the optimizer and the means of the weights take") {
+/// The peak of a run with these flags, when it makes its third step, and what it announced.
+void check_run(const std::string& flags, const std::string& layers) {
   if (!testing::machine_has("/proc/self/status")) return;
   if (testing::kSanitized) {
     SUCCEED("sanitizers keep what is freed");
     return;
   }
   const Scratch scratch;
-  const std::string text = scratch.text();
+  double peak = 0;
+  const auto look = [&](const std::string& line, int process) {
+    if (line.find("\"step\"") == std::string::npos) return;
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string word; status >> word;)
+      if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
+  };
+  std::vector<std::string> arguments =
+      args("train --text", scratch.text(), "--json --out", scratch.path("run"), "--layers", layers);
+  std::istringstream words(flags +
+                           " --heads 8 --embd 512 --block 16 --batch 1 --steps 100 --stop-after 3 "
+                           "--val-fraction 0 --save-every 100 --threads 1");
+  arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
+  const Outcome run = run_program(arguments, {.on_line = look});
+  REQUIRE(run.code == 0);
+  const size_t at = run.err.find("memory  about ");
+  REQUIRE(at != std::string::npos);
+  const double announced = 1e6 * std::stod(run.err.substr(at + 14));
+  INFO(flags << ": announced " << announced / 1e6 << " MB, measured " << peak / 1e6 << " MB");
+  CHECK(announced > 0.9 * peak);
+  CHECK(announced < 1.1 * peak);
+}
+
+TEST_CASE("the memory announced counts what the optimizer and the means of the weights take") {
+  check_run("--preset mini --ema 0.9", "2");  // Muon
+}
+
+TEST_CASE("the memory announced counts what each optimizer takes", "[soak]") {
   for (const char* flags :
-       {"--preset nano --ema 0.9", "--preset nano --optimizer muon", "--preset mini --ema 0.9"}) {
-    double peak = 0;
-    const auto look = [&](const std::string& line, int process) {
-      if (line.find("\"step\"") == std::string::npos) return;
-      std::ifstream status("/proc/" + std::to_string(process) + "/status");
-      for (std::string word; status >> word;)
-        if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
-    };
-    std::istringstream words(flags);
-    std::vector<std::string> arguments =
-        args("train --text", text, "--json --out", scratch.path("run"), "--overwrite");
-    arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
-    for (const std::string& shape : args("--layers 4 --heads 8 --embd 512 --block 16 --batch 1 --steps 3 "
-                                         "--val-fraction 0 --save-every 100 --threads 1"))
-      arguments.emplace_back(shape);
-    const Outcome run = run_program(arguments, {.on_line = look});
-    REQUIRE(run.code == 0);
-    const size_t at = run.err.find("memory  about ");
-    REQUIRE(at != std::string::npos);
-    const double announced = 1e6 * std::stod(run.err.substr(at + 14));
-    INFO(flags << ": announced " << announced / 1e6 << " MB, measured " << peak / 1e6 << " MB");
-    CHECK(announced > 0.9 * peak);
-    CHECK(announced < 1.1 * peak);
-  }
+       {"--preset nano --ema 0.9", "--preset nano --optimizer muon", "--preset mini --ema 0.9"})
+    check_run(flags, "4");
 }
 
 TEST_CASE("training the large workloads takes the memory that was announced", "[soak]") {

@@ -311,7 +311,7 @@ TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for b
   const Scratch scratch;
   const std::string text = scratch.text(), out = scratch.path("run");
   SECTION("in minutes") {
-    must("train --text", text, "--preset tiny --minutes 0.04 --out", out, "--quiet");
+    must("train --text", text, "--preset tiny --minutes 0.03 --out", out, "--quiet");
     CHECK(nlohmann::json::parse(read(out + "/train.json")).contains("earlier-steps"));  // It was corrected.
     check_repeats(scratch, out);
   }

@@ -80,15 +80,14 @@ TEST_CASE(
   // The program is ahead of its reader by what the pipe holds, some forty lines: far from the end.
   const Outcome failed =
       run_program(n.arguments("run", args("--tokens", n.bin, "--tokenizer", n.tokenizer,
-                                          "--steps 2000 --eval-every 1000 --save-every 1000 --json")),
+                                          "--steps 400 --eval-every 200 --save-every 200 --json")),
                   {.on_line = change});
   INFO(failed.err);
   CHECK(failed.code == 1);
   CHECK(lines_of(failed.err).size() == 1);
   CHECK_HAS(failed.err, "train.bin\" must stay as it is while it is read", "The state after step ");
   n.scratch.file("train.bin", bytes);
-  const Outcome resumed =
-      call("train --out", n.scratch.path("run"), "--resume --stop-after 2000 --json --quiet");
+  const Outcome resumed = call("train --out", n.scratch.path("run"), "--resume --json --quiet");
   REQUIRE(resumed.code == 0);
   CHECK(json::parse(lines_of(resumed.out).at(1)).at("step") ==  // after the record of the start
         json::parse(lines_of(failed.out).back()).at("step").get<int>() + 1);
@@ -103,7 +102,7 @@ TEST_CASE("a text to validate on that is changed under a run leaves the loss of 
   };
   std::vector<std::string> arguments =
       n.arguments("run", args("--tokens", n.bin, "--val-tokens", n.val, "--tokenizer", n.tokenizer,
-                              "--steps 2000 --eval-every 1000 --eval-tokens 16 --json"));
+                              "--steps 400 --eval-every 200 --eval-tokens 16 --json"));
   std::erase(arguments, "--quiet");
   const Outcome run = run_program(arguments, {.on_line = touch});
   INFO(run.err);
