@@ -1,41 +1,46 @@
-#!/bin/sh
-# generated_docs.sh FOLDER PROGRAM...: writes what the program says of itself into files that an installation puts where shells and
-# man look: `gradus` for bash, `_gradus` for zsh, and the manual page.
-set -eu
-folder=$1
-shift
+#!/usr/bin/env bash
+# generated_docs.sh FOLDER PROGRAM [EMULATOR...]: writes what the program says of itself into files that an installation puts where
+# shells and man look: `gradus` for bash, `_gradus` for zsh, and the manual page.
+set -euo pipefail
+folder=$1 program=$2 emulator=("${@:3}")
 mkdir -p "$folder"
 
-"$@" --completion >"$folder/gradus"
+# gradus ARGS: the program, which is to call itself gradus.
+gradus() {
+  if ((${#emulator[@]})); then
+    "${emulator[@]}" -0 gradus "$program" "$@"
+  else
+    (exec -a gradus "$program" "$@")
+  fi
+}
+
+gradus --completion >"$folder/gradus"
 {
   printf '#compdef gradus\nautoload -Uz bashcompinit && bashcompinit\n'
   cat "$folder/gradus"
   printf '_bash_complete -o default -F _gradus_words\n'
 } >"$folder/_gradus"
 
-# roff: the lines as they are, for a page of man.
-roff() { sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^[.']/\\\\\&&/"; }
-# verbs [PROGRAM...] [VERB]: the verbs that its help lists.
-verbs() { "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\{1,\}\)  .*/\1/p'; }
-# section PROGRAM... VERB: the help of a verb, without the path of the program.
-section() {
-  printf '.SH %s\n.nf\n' "$name"
-  "$@" --help-all | sed "s|$program|gradus|g" | roff
+# verbatim: the lines as they are, for a page of man.
+verbatim() {
+  printf '.nf\n'
+  sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^[.']/\\\\\&&/"
   printf '.fi\n'
 }
-for program in "$@"; do :; done # the last argument
+# verbs [VERB]: the verbs that its help lists.
+verbs() { gradus "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\{1,\}\)  .*/\1/p'; }
+# section VERB...: the help of a verb.
+section() {
+  printf '.SH gradus %s\n' "$*"
+  gradus "$@" --help-all | verbatim
+}
 {
-  printf '.TH GRADUS 1 "" "%s" "User Commands"\n' "$("$@" --version)"
-  printf '.SH NAME\ngradus \\- train small language models on a CPU\n.SH SYNOPSIS\n.B gradus\n.I VERB\n[FLAGS]\n.SH DESCRIPTION\n.nf\n'
-  "$@" --help | sed "s|$program|gradus|g" | roff
-  printf '.fi\n'
-  for verb in $(verbs "$@"); do
-    name="gradus $verb"
-    section "$@" "$verb"
-    for inner in $(verbs "$@" "$verb"); do
-      name="gradus $verb $inner"
-      section "$@" "$verb" "$inner"
-    done
+  printf '.TH GRADUS 1 "" "%s" "User Commands"\n' "$(gradus --version)"
+  printf '.SH NAME\ngradus \\- train small language models on a CPU\n.SH SYNOPSIS\n.B gradus\n.I VERB\n[FLAGS]\n.SH DESCRIPTION\n'
+  gradus --help | verbatim
+  for verb in $(verbs); do
+    section "$verb"
+    for inner in $(verbs "$verb"); do section "$verb" "$inner"; done
   done
   cat <<'END'
 .SH ENVIRONMENT

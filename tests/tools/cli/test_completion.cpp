@@ -16,7 +16,7 @@ struct Docs {
 
   Docs() {
     const std::string script = (testing::test_files() / "../tools/cli/generated_docs.sh").string();
-    const Outcome outcome = run_shell("sh '" + script + "' '" + scratch.path(".") + "' \"$GRADUS\"");
+    const Outcome outcome = run_shell("bash '" + script + "' '" + scratch.path(".") + "' \"$GRADUS\"");
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
   }

@@ -16,6 +16,7 @@ TEST_CASE("help is found by every way that leads to it") {
       for (const auto& way : {args("help", verb), args(verb, "help"), args(verb, "-h")})
         CHECK(run_program(way).out == help.out);
   }
+  CHECK_HAS(call("--help-all").out, "--norm-eps F", "--repetition-penalty F");
   check_refused(args("help fly"), {"there must be a verb first, got 'fly'"});
 }
 

@@ -19,7 +19,8 @@ constexpr size_t kMostFlags = 14;
 /// shows after a negated flag: --no-bias{false}.
 class Formatter : public CLI::Formatter {
   std::string make_help(const CLI::App* verb, std::string name, CLI::AppFormatMode mode) const override {
-    shows_all_ = mode == CLI::AppFormatMode::All;
+    if (mode != CLI::AppFormatMode::Sub)
+      shows_all_ = mode == CLI::AppFormatMode::All;  // Sub: of a verb inside
     has_many_ =
         verb->get_options([](const CLI::Option* option) { return !names_of(*option).empty(); }).size() >
         kMostFlags + 1;  // one is --help-all
