@@ -151,19 +151,11 @@ constexpr const char* kOthers[] = {"tokenizer_config.json",
                                    "tokenizer.json",
                                    "meta.pkl"};
 
-/// Whether a folder is missing, empty, or what a stopped merge left: its files, of which the last is
-/// unfinished.
+/// Whether a folder is missing, empty, or what a stopped merge left, of which the last file is unfinished.
 bool is_unused(const fs::path& out) {
   if (!fs::exists(fs::symlink_status(out))) return true;
   if (!fs::is_directory(out)) return false;
-  const bool is_stopped = fs::exists(out / "config.json.tmp") && !fs::exists(out / "config.json");
-  return std::all_of(
-      fs::directory_iterator(out), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
-        const fs::path name = entry.path().filename();
-        const bool is_own = name == nn::kTensorFile ||
-                            std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
-        return name.extension() == ".tmp" || (is_stopped && is_own);
-      });
+  return is_free(out) || (fs::exists(out / "config.json.tmp") && !fs::exists(out / "config.json"));
 }
 
 void write_merged(const std::string& out, const models::Decoder& model, const files::FolderSnapshot& base) {

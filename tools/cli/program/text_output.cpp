@@ -30,24 +30,6 @@ bool is_letter(char32_t c) {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ME;
 }
 
-/// Calls f(word, begins with a capital) for every run of letters.
-template <class F>
-void for_each_word(std::string_view text, F&& f) {
-  size_t begin = 0;
-  bool inside = false, capital = false;
-  for (size_t at = 0; at <= text.size();) {
-    const files::CodePoint c = files::first_code_point(text.substr(at));
-    const bool letter = c.size > 0 && is_letter(c.value);
-    if (inside && !letter) f(text.substr(begin, at - begin), capital);
-    if (!inside && letter) {
-      begin = at;
-      capital = category_of(c.value) == UTF8PROC_CATEGORY_LU;
-    }
-    inside = letter;
-    at += static_cast<size_t>(std::max(1, c.size));
-  }
-}
-
 }  // namespace
 
 void Messages::line(const std::string& text) const {
@@ -92,9 +74,18 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
 std::string example_prompt(std::string_view text) {
   text = text.substr(0, kEnough);
   std::map<std::string_view, int64_t> count[2];  // of words, and of those with a capital
-  for_each_word(text, [&](std::string_view word, bool capital) {
-    if (word.size() <= kLongestWord) ++count[capital ? 1 : 0][word];
-  });
+  size_t begin = 0;                              // of the word that goes on
+  for (size_t at = 0; at <= text.size();) {
+    const files::CodePoint c = files::first_code_point(text.substr(at));
+    const size_t next = at + static_cast<size_t>(std::max(1, c.size));
+    if (c.size == 0 || !is_letter(c.value)) {
+      const std::string_view word = text.substr(begin, at - begin);
+      const bool is_capital = category_of(files::first_code_point(word).value) == UTF8PROC_CATEGORY_LU;
+      if (!word.empty() && word.size() <= kLongestWord) ++count[is_capital ? 1 : 0][word];
+      begin = next;
+    }
+    at = next;
+  }
   const auto& words = count[count[1].empty() ? 0 : 1];
   const auto most = std::max_element(words.begin(), words.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
