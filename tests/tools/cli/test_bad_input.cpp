@@ -13,9 +13,13 @@ struct Place {
   std::string text = scratch.text();
   std::string out = scratch.path("run");
 
-  void check_train_refused(const std::vector<std::string>& flags,
-                           const std::vector<std::string>& words) const {
-    check_refused(args("train --preset tiny --out", out, flags), words);
+  /// `flags` are cut at blanks; @ stands for the folder of the place, @text.txt is its text.
+  void check_train_refused(std::string flags, const std::vector<std::string>& words) const {
+    for (size_t at; (at = flags.find('@')) != std::string::npos;) flags.replace(at, 1, scratch.path(""));
+    std::istringstream all(flags);
+    check_refused(args("train --preset tiny --out", out,
+                       std::vector<std::string>(std::istream_iterator<std::string>(all), {})),
+                  words);
     CHECK_FALSE(std::filesystem::exists(out));
   }
   void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
@@ -45,33 +49,31 @@ TEST_CASE("files of others are not replaced unasked, earlier ones of the verb ar
 
 TEST_CASE("a text must be a file that can be read and is long enough") {
   const Place place;
-  place.check_train_refused({"--text", place.scratch.file("empty.txt", "")},
-                            {"empty.txt", "must have text in it", "an empty file"});
+  place.scratch.file("empty.txt", "");
+  place.scratch.file("latin1.txt", std::string(2000, '\xe9'));
+  place.scratch.file("t\xff.txt", train::small_text());
   std::filesystem::create_directory(place.scratch.path("folder"));
-  place.check_train_refused({"--text", place.scratch.path("folder")},
-                            {"folder", "must have files in it whose names end in .txt, got none."});
-  place.check_train_refused({"--text", place.scratch.path("none.txt")}, {"none.txt", "no such file"});
-  place.check_train_refused(args("--text", place.text, "--block 100000"), {"100001", "tokens"});
-  place.check_train_refused({"--text", place.scratch.file("latin1.txt", std::string(2000, '\xe9'))},
-                            {"UTF-8"});
-  place.check_train_refused(args("--text", place.text, "--corpus kjv"),
-                            {"--text and --corpus must not come together"});
-  place.check_train_refused({"--text", place.scratch.file("t\xff.txt", train::small_text())},
-                            {"--text must be files of names in UTF-8", "t\\xff.txt"});
-  place.check_train_refused(args("--corpus brown"), {"--corpus must be kjv or stories", "brown"});
-  place.check_train_refused(args("--text", place.text, "--tokenizer word"),
-                            {"--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or "
-                             "tokenizer.json, got 'word', which does not exist."});
-  place.check_train_refused(args("--text", place.text, "--tokenizer no/where"),
-                            {"or the path of a tokenizer's folder", "got 'no/where', which does not exist."});
-  place.check_train_refused(args("--text", place.text, "--vocab 300"),
-                            {"--vocab must be left out unless --tokenizer is bpe, got 300"});
-  place.check_train_refused(args("--text", place.text, "--tokenizer bpe --vocab 12"),
-                            {"--vocab must be a whole number of at least 257, got 12"});
+  const std::pair<const char*, const char*> table[] = {
+      {"--text @empty.txt", "must have text in it, got an empty file"},
+      {"--text @folder", "must have files in it whose names end in .txt, got none."},
+      {"--text @none.txt", "no such file"},
+      {"--text @text.txt --block 100000", "100001 tokens"},
+      {"--text @latin1.txt", "UTF-8"},
+      {"--text @text.txt --corpus kjv", "--text and --corpus must not come together"},
+      {"--text @t\xff.txt", "--text must be files of names in UTF-8"},
+      {"--text @t\xff.txt", "t\\xff.txt"},
+      {"--corpus brown", "--corpus must be kjv or stories, got 'brown'"},
+      {"--text @text.txt --tokenizer word",
+       "--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or tokenizer.json, got "
+       "'word', which does not exist."},
+      {"--text @text.txt --tokenizer no/where", "got 'no/where', which does not exist."},
+      {"--text @text.txt --vocab 300", "--vocab must be left out unless --tokenizer is bpe, got 300"},
+      {"--text @text.txt --tokenizer bpe --vocab 12",
+       "--vocab must be a whole number of at least 257, got 12"}};
+  for (const auto& [flags, words] : table) place.check_train_refused(flags, {words});
   if (::geteuid() != 0) {
-    const std::string secret = place.scratch.file("secret.txt", "secret");
-    ::chmod(secret.c_str(), 0);
-    place.check_train_refused({"--text", secret}, {"secret.txt", "must be readable"});
+    ::chmod(place.scratch.file("secret.txt", "secret").c_str(), 0);
+    place.check_train_refused("--text @secret.txt", {"secret.txt", "must be readable"});
   }
 }
 
@@ -82,7 +84,7 @@ TEST_CASE("an empty path, of a variable that was not set, is none") {
     check_refused(args("train --preset tiny --text", place.text, flag, std::string()),
                   {flag + " must be a path, got none"});
   const std::string config = place.scratch.file("train.toml", "steps = 1\ninit-from = \"\"\n");
-  place.check_train_refused({"--text", place.text, "--config", config},
+  place.check_train_refused("--text @text.txt --config @train.toml",
                             {config + ":2:1: init-from must be a path, got none"});
   check_refused({"info", ""}, {"folder must be a path, got none"});
   check_refused({"sample", ""}, {"folder must be a path, got none"});
@@ -104,51 +106,41 @@ TEST_CASE("a link that leads nowhere, or to itself, is no text, and no reason to
 
 TEST_CASE("numbers must make sense") {
   const Place place;
-  const auto refused = [&](const std::string& flag, const std::string& value, const std::string& expected) {
-    place.check_train_refused({"--text", place.text, flag, value}, {flag, expected});
+  struct Row {
+    const char *flags, *values, *words;
   };
-  for (const char* value : {"0", "-3"}) {
-    for (const std::string& flag : args("--layers --heads --embd --block"))
-      refused(flag, value, "must be in [1, ");
-    for (const std::string& flag :
-         args("--steps --batch --accum --eval-every --save-every --threads --stop-after"))
-      refused(flag, value, "must be a whole number of at least 1, got ");
-  }
-  for (const char* value : {"0", "-1", "nan", "inf"})
-    refused("--lr", value, "must be a finite number above 0, got ");
-  for (const char* value : {"-0.1", "1", "nan"}) {
-    refused("--dropout", value, "must be in [0, 1), got ");
-    refused("--val-fraction", value, "must be in [0, 1), got ");
-    refused("--beta1", value, "must be in [0, 1), got ");
-    refused("--beta2", value, "must be in [0, 1), got ");
-  }
-  for (const char* value : {"-1", "nan", "inf"}) {
-    refused("--weight-decay", value, "must be a finite number of at least 0, got ");
-    refused("--clip", value, "must be a finite number of at least 0, got ");
-    refused("--min-lr", value, "must be from 0 to --lr");
-  }
-  refused("--warmup", "-1", "must be a whole number of at least 0, got -1");
-  refused("--seed", "-1", "must be a whole number of at least 0, got -1");
-  refused("--heads", "3", "--heads must divide --embd, got 3 and 32");
-  refused("--steps", "1.5", "must be a whole number, got '1.5'");
-  refused("--steps", "many", "must be a whole number, got 'many'");
-  refused("--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'");
-  refused("--cooldown", "0", "must be in (0, 1], got 0");
-  refused("--optimizer", "sgd", "must be adamw, muon, lion or rmsprop, got 'sgd'");
-  refused("--minutes", "-1", "must be in [0, 1e+06], got -1");
-  refused("--momentum", "1", "must be in [0, 1), got 1");
-  refused("--ema", "-1", "must be in [0, 1), got -1");
-  refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");
-  place.check_train_refused(
-      args("--text", place.text, "--preset huge"),
-      {"--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'huge'"});
+  const Row table[] = {
+      {"--layers --heads --embd --block", "0 -3", "must be in [1, "},
+      {"--steps --batch --accum --eval-every --save-every --threads --stop-after", "0 -3",
+       "must be a whole number of at least 1, got "},
+      {"--lr", "0 -1 nan inf", "must be a finite number above 0, got "},
+      {"--dropout --val-fraction --beta1 --beta2 --momentum --ema", "-0.1 1 nan", "must be in [0, 1), got "},
+      {"--weight-decay --clip", "-1 nan inf", "must be a finite number of at least 0, got "},
+      {"--min-lr", "-1 nan inf", "must be from 0 to --lr"},
+      {"--warmup --seed --eval-tokens", "-1", "must be a whole number of at least 0, got -1"},
+      {"--heads", "3", "--heads must divide --embd, got 3 and 32"},
+      {"--steps", "1.5 many", "must be a whole number, got '"},
+      {"--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'"},
+      {"--cooldown", "0", "must be in (0, 1], got 0"},
+      {"--optimizer", "sgd", "must be adamw, muon, lion or rmsprop, got 'sgd'"},
+      {"--minutes", "-1", "must be in [0, 1e+06], got -1"},
+      {"--preset", "huge",
+       "--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'huge'"}};
+  const auto words_of = [](const char* text) {
+    std::istringstream words(text);
+    return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
+  };
+  for (const auto& [flags, values, words] : table)
+    for (const std::string& flag : words_of(flags))
+      for (const std::string& value : words_of(values))
+        place.check_train_refused(concat("--text @text.txt ", flag, " ", value), {flag, words});
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {
   const Place place;
-  place.check_train_refused(args("--text", place.text, "--layers 5000 --embd 100000 --heads 10"),
+  place.check_train_refused("--text @text.txt --layers 5000 --embd 100000 --heads 10",
                             {"must fit into the ", " GB that are free"});
-  place.check_train_refused(args("--text", place.text, "--batch 9000000000000"), {"must fit into the "});
+  place.check_train_refused("--text @text.txt --batch 9000000000000", {"must fit into the "});
 }
 
 TEST_CASE("what is in a folder stays there") {
@@ -210,50 +202,53 @@ TEST_CASE("a damaged checkpoint is refused by whoever reads it") {
 TEST_CASE("sample and eval refuse what a model cannot read") {
   const Place place;
   place.train();
+  const std::pair<const char*, const char*> table[] = {
+      {"--tokens -1", "[sample] --tokens must be >= 0, got -1"},
+      {"--temperature nan", "[sample] --temperature must be "},
+      {"--top-k -1", "[sample] --top-k must be >= 0, got -1"},
+      {"--top-p 2", "[sample] --top-p must be in (0, 1], got 2"},
+      {"--count 0", "--count must be a whole number of at least 1"}};
+  for (const auto& [flags, words] : table) {
+    const std::string both = flags;
+    check_refused({"sample", place.out, both.substr(0, both.find(' ')), both.substr(both.find(' ') + 1)},
+                  {words});
+  }
   check_refused({"sample", place.out, "--prompt", "the 100%"}, {"%"});
   check_refused(args("sample", place.out, "--prompt -"), {"%"}, {.stdin_text = "the 100%\n"});
-  check_refused(args("sample", place.out, "--tokens -1"), {"[sample] --tokens must be >= 0, got -1"});
-  check_refused(args("sample", place.out, "--temperature nan"), {"[sample] --temperature must be "});
-  check_refused(args("sample", place.out, "--top-k -1"), {"[sample] --top-k must be >= 0, got -1"});
-  check_refused(args("sample", place.out, "--top-p 2"), {"[sample] --top-p must be in (0, 1], got 2"});
-  check_refused(args("sample", place.out, "--count 0"), {"--count must be a whole number of at least 1"});
   check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
-  check_refused({"eval", place.out, "--text", place.scratch.file("one.txt", "t")}, {"2 tokens"});
   check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});
   check_refused({"eval", place.out}, {"[eval] there must be --text FILE or --prompt TEXT, got none."});
 }
 
 TEST_CASE("the command line itself must be right") {
-  check_refused({},
-                {"there must be a verb, one of train, sample, chat, eval, ", "got none", "gradus --help"});
-  check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
-  check_refused(args("--steps 3 train"), {"there must be a verb first, got '--steps'"});
-  const std::pair<const char*, const char*> old_verbs[] = {
-      {"predict", "gradus eval DIR --tokens --prompt TEXT"},
-      {"merge", "gradus export DIR --merge --out NEW"},
-      {"plot", "gradus report"},
-      {"watch", "open report.html"},
-      {"completion", "build/generated_docs/gradus"},
-      {"man", "build/generated_docs/gradus.1"}};
-  for (const auto& [verb, now] : old_verbs)
-    check_refused({verb, "out/run"}, {concat("got ", verb, ", which is none any more. Hint: "), now});
-  check_refused(args("train --flyby 3"),
-                {"[train] flags must be ones that train has, got --flyby. Hint: gradus train --help-all lists"});
-  check_refused(args("train --steps"), {"--steps must have a value after it, N, got none"});
-  check_refused(args("train --text"), {"--text must have a value after it, FILE, got none"});
-  check_refused(args("train --bias false"), {"--bias must stand alone", "--no-bias switches it off"});
-  check_refused(args("train tiny"), {"arguments must be flags and their values, got 'tiny'"});
-  check_refused({"sample"}, {"[sample] there must be a DIR, got none"});
-  check_refused(args("sample a b"), {"[sample] there must be one DIR, got 'b' as well"});
-  check_refused(args("gradcheck --op softmin"), {"--op must be the name of an op", "softmin"});
-  check_refused(args("gradcheck --order 3"), {"--order must be 1 or 2, got 3"});
+  const std::pair<std::vector<std::string>, const char*> table[] = {
+      {{}, "there must be a verb, one of train, sample, chat, eval, "},
+      {{"fly"}, "there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."},
+      {args("--steps 3 train"), "there must be a verb first, got '--steps'"},
+      {args("predict x"),
+       "got predict, which is none any more. Hint: gradus eval DIR --tokens --prompt TEXT"},
+      {args("merge x"), "got merge, which is none any more. Hint: gradus export DIR --merge --out NEW"},
+      {args("plot x"), "or let gradus report write"},
+      {args("watch x"), "Hint: open report.html"},
+      {args("completion bash"), "build/generated_docs/gradus"},
+      {args("man"), "build/generated_docs/gradus.1"},
+      {args("train --flyby 3"),
+       "[train] flags must be ones that train has, got --flyby. Hint: gradus train --help-all lists"},
+      {args("train --steps"), "--steps must have a value after it, N, got none"},
+      {args("train --text"), "--text must have a value after it, FILE, got none"},
+      {args("train --bias false"),
+       "--bias must stand alone, got 'false' after it. Hint: --no-bias switches it off"},
+      {args("train tiny"), "arguments must be flags and their values, got 'tiny'"},
+      {args("sample"), "[sample] there must be a DIR, got none"},
+      {args("sample a b"), "[sample] there must be one DIR, got 'b' as well"}};
+  for (const auto& [arguments, words] : table) check_refused(arguments, {words});
 }
 
 TEST_CASE("a config file must have flags as keys, each once") {
   const Place place;
   const auto refused = [&](const std::string& toml, const std::vector<std::string>& words) {
-    place.check_train_refused({"--text", place.text, "--config", place.scratch.file("run.toml", toml)},
-                              words);
+    place.scratch.file("run.toml", toml);
+    place.check_train_refused("--text @text.txt --config @run.toml", words);
   };
   refused("stepz = 3\n", {"run.toml:1", "'stepz'. Hint: did you mean steps? train --help-all lists them."});
   refused("# a comment\n[train]\nlayer = 3\n", {"run.toml:3", "'layer'"});
@@ -283,7 +278,7 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("[" + endless + "]\n", {"but [train], got " + shown});
   refused(endless + " = 1\n[train]\n" + endless + " = 1\n", {"each key once, got " + shown});
   refused("lr = nan\n", {"--lr must be a finite number above 0"});
-  place.check_train_refused({"--config", place.scratch.path("none.toml")}, {"none.toml", "No such file"});
+  place.check_train_refused("--config @none.toml", {"none.toml", "No such file"});
 }
 
 }  // namespace gradus::cli::test_bad_input
