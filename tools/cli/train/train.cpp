@@ -165,8 +165,7 @@ class RunPage {
 };
 
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
-                             const train::Interrupt& interrupt, EventStream& events, RunPage& page,
-                             const Messages& messages) {
+                             const train::Interrupt& interrupt, EventStream& events, RunPage& page) {
   train::Trainer& trainer = *prepared.trainer;
   const auto sample = [&](int64_t tokens) {
     std::ostringstream text;
@@ -301,7 +300,7 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   EventStream events;
   RunPage page(prepared.folder->path(), messages);
   interrupt->wait_for_save();
-  train::RunReport report = train_model(flags, prepared, *interrupt, events, page, messages);
+  train::RunReport report = train_model(flags, prepared, *interrupt, events, page);
   const int signal = interrupt->signal();
   interrupt.reset();
 
