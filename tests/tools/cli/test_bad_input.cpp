@@ -130,10 +130,12 @@ TEST_CASE("numbers must make sense") {
     std::istringstream words(text);
     return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
   };
-  for (const auto& [flags, values, words] : table)
-    for (const std::string& flag : words_of(flags))
-      for (const std::string& value : words_of(values))
+  for (const auto& [flags, values, words] : table) {  // Each flag once, and the first with each value.
+    const std::vector<std::string> all_flags = words_of(flags), all_values = words_of(values);
+    for (const std::string& flag : all_flags)
+      for (const std::string& value : flag == all_flags[0] ? all_values : std::vector{all_values[0]})
         place.check_train_refused(concat("--text @text.txt ", flag, " ", value), {flag, words});
+  }
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {
