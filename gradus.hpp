@@ -3,6 +3,9 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#if __has_include("gradus/annexes/pages/graph_html.hpp")  // an annex
+#include "gradus/annexes/pages/graph_html.hpp"
+#endif
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"

@@ -15,7 +15,7 @@ function(gradus_unite_folders target)
 endfunction()
 
 # gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [PART_OF <room>] [COMPUTES])
+#                    [PART_OF <room> | OF_PROGRAM] [COMPUTES])
 #
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
@@ -24,13 +24,15 @@ endfunction()
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
 # ./gradus train need not wait for it. Its headers are the room's.
 #
+# OF_PROGRAM says that it lies in cli/ or annexes/, and is not installed.
+#
 # COMPUTES says that a step's or a save's time goes by in it. What only calls such a library is compiled for size: it takes the
 # compiler two thirds of the time, and nobody waits for it afterwards.
 #
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
 function(gradus_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;OF_PROGRAM" "PART_OF" "SOURCES;USES;USES_PRIVATELY")
   set(target gradus_${name})
 
   add_library(${target} ${arg_SOURCES})
@@ -56,10 +58,39 @@ function(gradus_add_library name)
   # No call of its own functions goes through a table, although all are position-independent.
   target_compile_options(${target} PRIVATE -fno-semantic-interposition
     $<$<OR:$<CONFIG:Release>,${GRADUS_NO_BUILD_TYPE}>:${level}>)
+  if(arg_OF_PROGRAM)
+    return()
+  endif()
   if(arg_PART_OF)
     set_property(TARGET gradus_${arg_PART_OF} APPEND PROPERTY GRADUS_PARTS gradus::${name})
     return()
   endif()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
+endfunction()
+
+# gradus_embed(<namespace> <pattern>...): makes embedded.cpp in the current build folder, the definition of
+#   std::string_view gradus::<namespace>::embedded_file(std::string_view path)
+# which returns the text of a file that matches, by its path from the current folder, and throws std::out_of_range for another.
+function(gradus_embed GRADUS_EMBEDDED_NAMESPACE)
+  file(GLOB files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS ${ARGN})
+  set(GRADUS_EMBEDDED_FILES "")
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" text)
+    string(APPEND GRADUS_EMBEDDED_FILES "{\"${file}\", R\"gradus(${text})gradus\"},\n")
+  endforeach()
+  configure_file("${PROJECT_SOURCE_DIR}/autograd/cmake/embedded.cpp.in" "${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp" @ONLY)
+endfunction()
+
+# gradus_add_verbs(<name> SOURCES <file>... USES <target>... PROGRAMS <target>...): sources that become part of these programs.
+function(gradus_add_verbs name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;PROGRAMS")
+  set(target gradus_${name})
+  add_library(${target} OBJECT ${arg_SOURCES})
+  target_link_libraries(${target} PUBLIC gradus_cli_core ${arg_USES})
+  gradus_unite_folders(${target})
+  foreach(program IN LISTS arg_PROGRAMS)
+    target_link_libraries(${program} PRIVATE ${target} ${arg_USES})
+  endforeach()
 endfunction()

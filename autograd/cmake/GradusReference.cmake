@@ -34,7 +34,7 @@ endif()
 # Sphinx reads one folder: links to the pages of the repository, and the pages that conf.py adds.
 set(gradus_site "${PROJECT_BINARY_DIR}/docs/source")
 file(REMOVE_RECURSE "${gradus_site}")  # pages that are gone
-foreach(page README.md CONTRIBUTING.md CHANGELOG.md gradus.hpp docs data/README.md tools/cases/README.md examples)
+foreach(page README.md CONTRIBUTING.md CHANGELOG.md gradus.hpp docs data/README.md annexes/cases/README.md examples)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${page}")
     get_filename_component(folder "${gradus_site}/${page}" DIRECTORY)
     file(MAKE_DIRECTORY "${folder}")

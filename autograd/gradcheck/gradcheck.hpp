@@ -96,16 +96,10 @@ struct CheckedGraph {
 /// at each vertex, as JSON; docs/operations-and-gradient-checks.md describes it. Runs a backward pass, with
 /// its hooks, that leaves the graph and every `.grad()` as they are. Throws Error as grad() does.
 std::string graph_json(const Tensor& y, const LeafNames& names = {});
-/// An HTML page of graph_json(), which needs no network: `std::ofstream("graph.html") << graph_html(loss)`.
-std::string graph_html(const Tensor& y, const LeafNames& names = {});
 
 /// The same of a check, with the gradients for its cotangent and with the report. If a rule throws, or
 /// nothing was recorded, there are no gradients.
-///
-///     const auto write = [](const CheckedGraph& g) { std::ofstream("f.html") << graph_html(g); };
-///     gradcheck(f, {x}, {.inspect = write});
 std::string graph_json(const CheckedGraph& graph);
-std::string graph_html(const CheckedGraph& graph);  ///< a page of graph_json()
 
 /// A function of float64 tensors. It must not depend on anything that changes between calls.
 using GradcheckFunction = std::function<Tensor(const std::vector<Tensor>&)>;

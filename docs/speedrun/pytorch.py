@@ -4,7 +4,7 @@
     pytorch.py GRADUS TRAIN SEED OUT STEPS [DROPOUT]
 
 GRADUS learns the tokenizer and encodes TRAIN, and its run folder has the files that describe the model. The weights and all steps
-are PyTorch's: the decoder and Muon of tools/bench/torch_twin.py, in the faster setting of threads, under torch.autocast.
+are PyTorch's: the decoder and Muon of annexes/bench/torch_twin.py, in the faster setting of threads, under torch.autocast.
 """
 import json
 import math
@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "bench"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "annexes", "bench"))
 import torch_twin  # noqa: E402
 
 LAYERS, HEADS, WIDTH, BLOCK, BATCH, VOCABULARY = 4, 4, 128, 128, 12, 1089

@@ -23,7 +23,7 @@ require test ! -e "$scratch/gradus/gradusConfig.cmake"
 require test ! -e "$scratch/gradus/tests"
 targets=$("$cmake" --build "$scratch" --target help)
 case $targets in
-  *gradus_cli* | *gradus_tools* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
+  *gradus_cli* | *gradus_pages* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
 esac
 
 # The headers of all of gradus are there before anything is built.

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "data/small_vocabulary.hpp"
+#include "gradus/annexes/cases/read.hpp"
+#include "gradus/annexes/formats/gguf/gguf.hpp"
 #include "gradus/data/chat.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -17,14 +19,12 @@
 #include "gradus/models/adapter.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/cases/read.hpp"
-#include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/loop_options.hpp"
 #include "gradus/train/trainer/metrics.hpp"
 #ifdef GRADUS_FUZZ_TOML
-#include "gradus/tools/cli/program/config_file.hpp"
+#include "gradus/cli/program/config_file.hpp"
 #endif
 
 namespace gradus::fuzz {

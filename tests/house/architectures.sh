@@ -6,7 +6,7 @@ cd "$1"
 
 names=$(sed -nE 's/^ *\.name = "([a-z0-9]+)",$/\1/p' models/*.cpp | paste -sd '|')
 [ -n "$names" ] || { echo "models: has no row of an architecture" && exit 1; }
-find files autograd nn data train tools -type f \( -name '*.hpp' -o -name '*.cpp' \) -exec awk -v names="\"($names)\"" '
+find files autograd nn data train cli annexes -type f \( -name '*.hpp' -o -name '*.cpp' \) -exec awk -v names="\"($names)\"" '
   /[^a-z]name == "|"tokenizer\./ { next }
   $0 ~ names || /Arch::|arch (==|!=) "/ {
     printf "%s:%d: %s: names an architecture; ask its row or the decoder\n", FILENAME, FNR, $0

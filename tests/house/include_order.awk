@@ -7,7 +7,8 @@ BEGIN {
   # The floors, lowest first. A folder belongs to the longest that its path begins with, and may include from its own and
   # those before it, but for what `never` says.
   floors = split("files autograd/kernels autograd/tensor autograd/random autograd/graph autograd/engine autograd/ops " \
-                 "autograd/functional autograd/gradcheck autograd/gradcheck/cases nn models data train tools", floor)
+                 "autograd/functional autograd/gradcheck autograd/gradcheck/cases nn models data train cli annexes/pages annexes/mpi annexes/formats annexes/teach annexes/bench " \
+                 "annexes/sweep annexes/cases", floor)
   for (i = 1; i <= floors; ++i) rank[floor[i]] = i
   never["data"] = " nn models "
   only["autograd", "files"] = "files/error.hpp"  # a library of tensors reads no files
@@ -58,7 +59,7 @@ function look_at(file, name, where, from, to, path, is_header) {
   if (name ~ /^(cblas|openblas_config)\.h$/ && (is_header || file !~ /^autograd\/kernels\//))
     complain(where, "BLAS belongs in autograd/kernels/*.cpp")
   if (name ~ /^nlohmann\// && is_header) complain(where, "nlohmann-json belongs in .cpp files")
-  if (name ~ /^CLI\// && file !~ /^tools\/cli\//) complain(where, "CLI11 belongs to the command line")
+  if (name ~ /^CLI\// && file !~ /^(cli|annexes\/[a-z]+\/verbs)\//) complain(where, "CLI11 belongs to the command line")
   if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|settings|train_json|memory)\./)
     complain(where, "train/ trains any model; only decoder, memory and the settings of `gradus train` know the decoder")
   if (name ~ /^catch/) complain(where, "Catch2 belongs in tests")

@@ -13,5 +13,10 @@ if [ "$1" = --map ]; then
 fi
 cd "$1"
 
-find files autograd nn models data train tools -path '*/templates/*' -prune -o -type f \( -name '*.hpp' -o -name '*.cpp' \) -print 2>/dev/null | LC_ALL=C sort |
+# Nor does CMake build the main house from annexes.
+if find files autograd nn models data train cli -name CMakeLists.txt ! -path '*/templates/*' -exec cat {} + | grep -E 'annexes/[a-z_]+/'; then
+  echo "the main house is built without annexes"
+  exit 1
+fi
+find files autograd nn models data train cli annexes -path '*/templates/*' -prune -o -type f \( -name '*.hpp' -o -name '*.cpp' \) -print 2>/dev/null | LC_ALL=C sort |
   awk -v map="$map" -f "$here/include_order.awk"

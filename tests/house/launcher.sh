@@ -8,10 +8,10 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools/cli/program,tests,examples,docs}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,cli/program,tests,examples,docs}
 cp "$1" "$repo/gradus"
-cp "${1%/*}/tools/cli/program/verbs.def" "$repo/tools/cli/program/"
-touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/ "$repo"/tools/cli{,/program{,/verbs.def}}
+cp "${1%/*}/cli/program/verbs.def" "$repo/cli/program/"
+touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/ "$repo"/cli{,/program{,/verbs.def}}
 
 for tool in awk bash cat chmod cp dirname env find flock grep head mkdir mv nproc readlink rm sed sort \
   tail touch; do
@@ -209,5 +209,5 @@ expect 'says once what was skipped, of this run alone' \
 mkdir "$repo/tests/nn"
 run "$launcher" test nn -j 1
 expect 'builds and runs the tests of a folder' '$calls == *"--target gradus_room_nn"*"ctest "*"-R ^nn[.] -j 1"*'
-run "$launcher" test tests/tools/cli
-expect 'names the folders that there are' '$status == 2 && -z $calls && $err == *"got '"'"'tests/tools/cli'"'"'"*"nn/"*'
+run "$launcher" test tests/cli
+expect 'names the folders that there are' '$status == 2 && -z $calls && $err == *"got '"'"'tests/cli'"'"'"*"nn/"*'

@@ -4,13 +4,13 @@
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/tools/cli/program"
+mkdir -p "$scratch/cli/program"
 cp "$1" "$scratch/gradus"
-cp "${1%/*}/tools/cli/program/verbs.def" "$scratch/tools/cli/program"
+cp "${1%/*}/cli/program/verbs.def" "$scratch/cli/program"
 
 verbs_of() { "$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\)  *\(.*\)/\1 \2/p'; }
 listed=$("$scratch/gradus" --help | sed -n 's/^  .\/gradus \([a-z]\+\)  *\(.*\)/\1 \2/p' | grep -v '\[ARGS\]')
-core=$(sed -n 's/^GRADUS_VERB(core, \([a-z]*\),.*/\1/p' "$scratch/tools/cli/program/verbs.def")
+core=$(sed -n 's/^GRADUS_VERB(core, \([a-z]*\),.*/\1/p' "$scratch/cli/program/verbs.def")
 
 # same WHAT ONES OTHERS
 same() { [[ $2 == "$3" ]] || { printf '%s: the program has\n%s\nand the launcher\n%s\n' "$@" && exit 1; }; }

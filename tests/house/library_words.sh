@@ -1,6 +1,6 @@
 #!/bin/sh
 # library_words.sh ROOT: prints each text in the libraries under ROOT that speaks of a flag of the command line, which
-# they know nothing of; exits 1 if there is one. They name the field as an Option, and tools/cli says which flag that is. The
+# they know nothing of; exits 1 if there is one. They name the field as an Option, and cli says which flag that is. The
 # table of settings has the help of the flags.
 set -eu
 cd "$1"

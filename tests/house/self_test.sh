@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/examples" "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
-  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests" "$tree/docs"
+  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/cli" "$tree/annexes" "$tree/tests" "$tree/docs"
 
 # passes COMMAND..., fails PATTERN COMMAND...: the command succeeds, or fails and says what the pattern matches. `fault` is what
 # was planted, for the message.
@@ -60,22 +60,21 @@ printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/autograd/ops/sum
 printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/recipe.cpp"
 printf '#include "gradus/models/decoder.hpp"\n' >"$tree/train/decoder.cpp"
-printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
-lines 400 >"$tree/tests/long.cpp"
+printf '#include <CLI/CLI.hpp>\n' >"$tree/cli/options.hpp"
 printf '// ./gradus train --json prints it.\nconst char* dashes = " -- ";\nint i = *"a" - --n;\n' >"$tree/train/words.cpp"
-printf 'fail("--out must be new");\n' >"$tree/tools/cli/words.cpp"
+printf 'fail("--out must be new");\n' >"$tree/cli/words.cpp"
 printf '  .name = "gpt2",\n' >"$tree/models/gpt2.cpp"
 printf '  .name = "llama",\n' >"$tree/models/llama.cpp"
 printf 'if (name == "gpt2") return "the shape of GPT-2";\n' >"$tree/train/preset.cpp"
 printf '      row<&C::lr>("lr", run),\n      row<&C::min_lr>(\n          "min-lr", run),\n' >"$tree/train/settings.cpp"
 printf 'const double lr = json.at("lr");\n' >"$tree/train/metrics.cpp"
-mkdir -p "$tree/tools/cli/train"
-printf 'if (is_given("min-lr")) add_count(verb, "--threads");\n' >"$tree/tools/cli/train/flags.cpp"
-yes '#include "gradus/nn/linear.hpp"' | head -n 70 >"$tree/gradus.hpp"
-for i in $(seq 24); do touch "$tree/nn/unit$i.hpp" "$tree/nn/unit$i.cpp"; done
+mkdir -p "$tree/cli/train"
+printf 'if (is_given("min-lr")) add_count(verb, "--threads");\n' >"$tree/cli/train/flags.cpp"
+printf '#include "gradus/nn/linear.hpp"\n' >"$tree/gradus.hpp"
+lines 4000 >"$tree/nn/long.cpp"
 good architectures
 good include_order
-good sizes
+good lines
 good settings
 good library_words
 
@@ -93,9 +92,12 @@ bad include_order autograd/tensor/a.cpp '#include <cblas.h>\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
-bad include_order train/a.cpp '#include "gradus/tools/cases/replay.hpp"\n'
+printf 'file(READ annexes/pages/page.html page)\n' >"$tree/nn/CMakeLists.txt"
+fails '*the main house is built without annexes*' "$here/include_order.sh" "$tree"
+rm "$tree/nn/CMakeLists.txt"
+bad include_order train/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
-bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
+bad include_order train/b.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'
 circle "nn/a nn/b nn/c nn/d" 'nn/a.hpp>nn/b.hpp' 'nn/b.hpp>nn/c.hpp' 'nn/c.hpp>nn/d.hpp' 'nn/d.cpp>nn/a.hpp' \
@@ -170,24 +172,28 @@ printf '#pragma once\nclass Linear;  // not Bilinear\n' >"$tree/nn/linear.hpp"
 }
 good pytorch_names
 bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
-bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
+bad architectures cli/a.cpp 'config.arch = "llama";\n'
 bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
 bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
-bad sizes data/a.cpp "$(lines 401)\n"
-bad sizes tests/a.hpp "$(lines 401)\n"
-bad sizes examples/a.cpp "$(lines 120)\n"
-touch "$tree/nn/unit25.hpp"
-fails 'nn: has 26 units*' "$here/sizes.sh" "$tree"
-rm "$tree/nn/unit25.hpp"
-cp "$tree/gradus.hpp" "$tree/gradus.hpp.good"
-echo '#include "gradus/nn/unit1.hpp"' >>"$tree/gradus.hpp"
-fails 'gradus.hpp: has 71 public headers*' "$here/sizes.sh" "$tree"
-mv "$tree/gradus.hpp.good" "$tree/gradus.hpp"
+# too_long FILE LINES WHAT: with so many lines in FILE, lines.sh says that WHAT has too many.
+too_long() {
+  mkdir -p "$(dirname "$tree/$1")"
+  lines "$2" >"$tree/$1"
+  fails "*$3: has * lines; * are allowed*" "$here/lines.sh" "$tree"
+  rm "$tree/$1"
+}
+too_long nn/a.cpp 60000 'main house'
+too_long annexes/pages/a.cpp 20000 annexes
+too_long tests/a.cpp 60000 tests
+lines 401 >"$tree/nn/a.cpp"
+good lines
+case $said in *'advice: nn/a.cpp has 401 lines'*) ;; *) echo "lines.sh: gave no advice" >&2 && exit 1 ;; esac
+rm "$tree/nn/a.cpp"
 bad settings train/a.cpp 'json["min-lr"] = 1;\n'
-bad settings tools/cli/a.cpp 'add(verb, "--min-lr");\n'
-bad settings tools/cli/train/a.cpp '  add_count(verb, "--lr", lr);\n'
+bad settings cli/a.cpp 'add(verb, "--min-lr");\n'
+bad settings cli/train/a.cpp '  add_count(verb, "--lr", lr);\n'
 printf '      row<&C::rate>("lr", run),\n' >>"$tree/train/settings.cpp"
 fails 'train/settings.cpp: has two rows with the key lr*' "$here/settings.sh" "$tree"
 sed -i '$d' "$tree/train/settings.cpp"
@@ -202,7 +208,7 @@ printf '// Private to nn.\n' >"$tree/nn/a.hpp"
 good stated_places
 rm "$tree/nn/a.hpp"
 good include_order
-good sizes
+good lines
 good library_words
 
 # run_paths reads programs: a real one, if there is a compiler, and listings in the place of readelf's.
@@ -269,9 +275,9 @@ script() {
 }
 
 root=$here/../..
-mkdir -p "$tree/launcher/tools/cli/program"
+mkdir -p "$tree/launcher/cli/program"
 cp "$root/gradus" "$tree/launcher/"
-printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, look, "Look at it")\n' >"$tree/launcher/tools/cli/program/verbs.def"
+printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, look, "Look at it")\n' >"$tree/launcher/cli/program/verbs.def"
 help() { printf 'cat <<"END"\nSubcommands:\n  train  Train\n%s\n\nEND\n' "$1"; }
 verbs() { "$here/launcher_verbs.sh" "$tree/launcher/gradus" "$tree/whole" "$tree/core"; }
 help '' | script core
@@ -285,7 +291,7 @@ help '  look   Look at it' | tee "$tree/kept" | script whole
 script core <"$tree/kept"
 fails '*the launcher*' verbs
 
-cp "$root/tools/cli/program/verbs.def" "$tree/launcher/tools/cli/program/"
+cp "$root/cli/program/verbs.def" "$tree/launcher/cli/program/"
 # The launcher of another behaviour: its test ends at the first thing that is not so.
 for fault in '/^set -e/s/$/; cmake --version/' 's/missing+=(libcli11-dev)/:/'; do
   sed "$fault" "$root/gradus" >"$tree/launcher/gradus"
@@ -355,8 +361,8 @@ echo 2.6 >"$tree/page_1.txt" && fails '*2.6*' project
 rm "$tree/page_1.cpp" && fails '*' project
 
 # The commands of a page.
-mkdir -p "$tree/data" "$tree/tests/tools/replay"
-touch "$tree/CONTRIBUTING.md" "$tree/data/README.md" "$tree/tests/tools/replay/example.json"
+mkdir -p "$tree/data" "$tree/tests/annexes/cases/replay"
+touch "$tree/CONTRIBUTING.md" "$tree/data/README.md" "$tree/tests/annexes/cases/replay/example.json"
 ln -s "$readme" "$tree/tests/readme"
 script program <<'END'
 [ "$1" != broken ] || exit 1

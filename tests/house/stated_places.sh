@@ -3,7 +3,7 @@
 # source that says it is private to another folder than its own; exits 1 if there is one.
 set -eu
 cd "$1"
-rooms="files autograd nn models data train tools"
+rooms="files autograd nn models data train cli annexes"
 
 wrong=$(
   find . -name 'build*' -prune -o -name '*.md' -print | sed 's|^\./||' | while read -r document; do

@@ -33,18 +33,19 @@ import operators  # noqa: E402
 
 # Where mutants are planted, and the rooms whose tests see each: their own first.
 ROOMS = {
-    "tools": ("tools",),
-    "train": ("train", "tools"),
-    "models": ("models", "train", "tools"),
-    "nn": ("nn", "models", "train", "tools"),
-    "data": ("data", "train", "tools"),
-    "files": ("files", "data", "nn", "models", "train", "tools"),
-    "autograd/kernels": ("autograd", "nn", "models", "train", "tools"),
-    "autograd": ("autograd", "nn", "models", "train", "tools"),
+    "annexes": ("annexes", "cli"),
+    "cli": ("cli", "annexes"),
+    "train": ("train", "cli"),
+    "models": ("models", "train", "cli", "annexes"),
+    "nn": ("nn", "models", "train", "cli", "annexes"),
+    "data": ("data", "train", "cli"),
+    "files": ("files", "data", "nn", "models", "train", "cli"),
+    "autograd/kernels": ("autograd", "nn", "models", "train", "cli", "annexes"),
+    "autograd": ("autograd", "nn", "models", "train", "cli", "annexes"),
 }
-SAMPLED = ("tools", "train", "models", "nn", "data", "files", "autograd/kernels")
+SAMPLED = ("annexes", "cli", "train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
-LEFT_OUT = ("tools/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/gradcheck/cases/*", "tools/lessons/*")
+LEFT_OUT = ("annexes/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/gradcheck/cases/*", "annexes/teach/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
 POLL, STUCK = 5, 90  # seconds: a test that computes nothing for so long waits for ever
@@ -164,7 +165,7 @@ class Project:
 
     @staticmethod
     def target(file):
-        return "gradus_cli" if file.startswith("tools/cli/") else "gradus_" + room_of(file).split("/")[0]
+        return "gradus_cli" if file.startswith(("cli/", "annexes/")) else "gradus_" + room_of(file).split("/")[0]
 
     def objects(self, file):
         """What a file is compiled to, to see whether a mutant is the same program."""
@@ -173,7 +174,7 @@ class Project:
         return [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
 
     def build_tests(self, room):
-        return self.build(f"gradus_tests_{room}", *(["gradus_cli"] if room == "tools" else []))
+        return self.build(f"gradus_tests_{room}", *(["gradus_cli"] if room in ("cli", "annexes") else []))
 
     def rooms(self, file):
         rooms = ROOMS[room_of(file)]

@@ -27,7 +27,7 @@ cp "$root/CONTRIBUTING.md" more.txt
 { cat "$root/data/README.md" && echo 'a character that no other text has: ☃'; } >other.txt
 cp other.txt the-verdict.txt
 cp my.txt shakespeare.txt
-cp "$root/tests/tools/replay/example.json" case.json
+cp "$root/tests/annexes/cases/replay/example.json" case.json
 mkdir docs out
 "$GRADUS" train --preset tiny --steps 1 --text my.txt --tokenizer bpe --vocab 300 --out gpt2 --quiet >/dev/null 2>&1
 mkdir my-book-model && cp gpt2/config.json gpt2/model.safetensors my-book-model

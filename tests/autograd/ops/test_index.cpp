@@ -1,5 +1,5 @@
-// Tensor::index(): shapes as in PyTorch 1.13, and edges. tests/tools/conform has PyTorch's answers and
-// gradients.
+// Tensor::index(): shapes as in PyTorch 1.13, and edges. tests/annexes/cases/conform has PyTorch's answers
+// and gradients.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_index {

@@ -1,5 +1,5 @@
-// Edges and refusals of ops that join, place and look up; tests/tools/conform has PyTorch's answers to the
-// rest.
+// Edges and refusals of ops that join, place and look up; tests/annexes/cases/conform has PyTorch's answers
+// to the rest.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_index {

@@ -1,4 +1,4 @@
-// Norms, cross_entropy and dropout at their edges; tests/tools/conform has PyTorch's answers to plain
+// Norms, cross_entropy and dropout at their edges; tests/annexes/cases/conform has PyTorch's answers to plain
 // calls.
 #include "autograd/compare.hpp"
 

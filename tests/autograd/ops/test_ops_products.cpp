@@ -1,5 +1,5 @@
-// matmul against three nested loops, and what products refuse. tests/tools/conform has PyTorch's answers to
-// plain calls.
+// matmul against three nested loops, and what products refuse. tests/annexes/cases/conform has PyTorch's
+// answers to plain calls.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_products {

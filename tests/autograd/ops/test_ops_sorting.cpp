@@ -1,4 +1,4 @@
-// argmax, sort, topk, one_hot and multinomial; tests/tools/conform has more of them, and nonzero.
+// argmax, sort, topk, one_hot and multinomial; tests/annexes/cases/conform has more of them, and nonzero.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_sorting {

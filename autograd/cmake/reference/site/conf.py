@@ -31,7 +31,7 @@ PARTS = {
     "The book": ["docs/book/*"],
     "Guides": ["docs/install", "docs/glossary", "docs/coming-from-pytorch", "docs/own-models", "docs/operations-and-gradient-checks", "docs/training",
                "docs/sampling", "docs/tokenizers", "docs/export", "docs/lessons", "examples/README"],
-    "Internals": ["docs/how-it-is-built", "docs/design", "docs/recipe", "docs/speed", "docs/run-folder", "tools/cases/README",
+    "Internals": ["docs/how-it-is-built", "docs/design", "docs/recipe", "docs/speed", "docs/run-folder", "annexes/cases/README",
                   "data/README", "CONTRIBUTING", "CHANGELOG", "docs/changes-since-0.1"],
     "Reference": ["reference/*/index"],
 }

@@ -1,0 +1,54 @@
+// What formats add to verbs of the main house: `gradus info` of a GGUF file.
+#include <algorithm>
+
+#include "gradus/annexes/formats/gguf/gguf.hpp"
+#include "gradus/cli/program/annexes.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct ShownValue {
+  std::string operator()(const std::string& text) const { return files::in_quotes(text); }
+  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+  std::string operator()(uint8_t number) const { return concat(unsigned{number}); }
+  std::string operator()(int8_t number) const { return concat(int{number}); }
+  std::string operator()(const gguf::List& list) const {
+    std::string text = concat(grouped(static_cast<int64_t>(list.count)), " of ", gguf::name(list.of), ":");
+    const uint64_t count = std::min(list.count, uint64_t{4});
+    for (uint64_t i = 0; i < count; ++i) text += concat(i == 0 ? " " : ", ", list.shown(i));
+    return list.count > count ? text + ", ..." : text;
+  }
+  template <class Number>
+  std::string operator()(Number number) const {
+    return concat(number);
+  }
+};
+
+Listing list_gguf(const std::filesystem::path& file) {
+  const gguf::Header header = gguf::read_header(file);
+  Listing listing;
+  for (const gguf::Tensor& tensor : header.tensors)
+    listing.entries.push_back({tensor.name, std::string(tensor.type.name),
+                               concat("(", joined(tensor.shape), tensor.shape.size() == 1 ? ",)" : ")"), "",
+                               tensor.bytes / tensor.type.bytes * tensor.type.block, tensor.bytes});
+  for (const auto& [key, value] : header.keys)
+    listing.metadata.emplace_back(
+        concat(key, " (", gguf::name(static_cast<gguf::ValueType>(value.index())), ")"),
+        std::visit(ShownValue{}, value));
+  listing.files = 1;
+  listing.bytes = std::filesystem::file_size(file);
+  return listing;
+}
+
+}  // namespace
+
+void join_formats(Annexes& annexes) {
+  annexes.list = [](const std::filesystem::path& file) {
+    return gguf::is_gguf(file) ? std::optional(list_gguf(file)) : std::nullopt;
+  };
+}
+
+}  // namespace gradus::cli

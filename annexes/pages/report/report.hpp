@@ -1,0 +1,27 @@
+// The page of one run or several: losses, layers, samples and settings. Thread-safety: distinct threads may
+// use distinct runs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gradus/annexes/pages/report/logged_run.hpp"
+
+namespace gradus::pages {
+
+/// The runs of these paths: a folder with a log is a run, and the folder of a sweep or of an ensemble stands
+/// for the runs in it. Throws Error for a path that has none.
+std::vector<LoggedRun> runs_of(const std::vector<std::filesystem::path>& paths);
+
+/// What the page shows, as JSON. `is_live`: the page reads its file again and again, as a run goes on that
+/// will write it anew.
+std::string report_json(const std::vector<LoggedRun>& runs, bool is_live = false);
+
+/// The page of this JSON.
+std::string report_html(const std::string& title, std::string json);
+
+/// "kjv-mini", or "3 runs".
+std::string report_title(const std::vector<LoggedRun>& runs);
+
+}  // namespace gradus::pages

@@ -1,0 +1,21 @@
+// What pages add to verbs of the main house: report.html of `train`, and the page of `gradcheck --html`.
+#include "gradus/annexes/pages/graph_html.hpp"
+#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/report/report.hpp"
+#include "gradus/cli/program/annexes.hpp"
+
+namespace gradus::cli {
+
+void join_pages(Annexes& annexes) {
+  annexes.run_page = [](const std::filesystem::path& run) {
+    return [runs = std::vector<pages::LoggedRun>(), run](bool is_live) mutable {
+      if (runs.empty()) runs.emplace_back(run);
+      runs[0].update();
+      return pages::report_html(runs[0].name(), pages::report_json(runs, is_live));
+    };
+  };
+  annexes.graph_page = pages::graphs_html;
+  annexes.is_page = pages::is_page;
+}
+
+}  // namespace gradus::cli

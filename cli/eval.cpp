@@ -1,0 +1,273 @@
+// gradus eval: measures how well a model predicts a text.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
+#include <optional>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/cli/program/flags.hpp"
+#include "gradus/cli/program/setting_flags.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/cli/program/verbs.hpp"
+#include "gradus/cli/sample/model_flags.hpp"
+#include "gradus/cli/sample/prompt_input.hpp"
+#include "gradus/cli/sample/token_table.hpp"
+#include "gradus/data/chat.hpp"
+#include "gradus/data/text.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/pretrained.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct EvalFlags {
+  ModelFlags model;
+  std::vector<std::string> others;  ///< folders of the other models of an ensemble
+  std::vector<std::string> text;
+  std::optional<std::string> prompt;  ///< a text on the command line
+  bool tokens = false;                ///< print each token
+  TokenTable table;
+  std::string per_example;  ///< a file to write
+  std::string chat_format;
+  int64_t threads = 0, stride = 0;
+};
+
+/// Nats of each token except the first. Windows of up to block_size tokens begin `stride` tokens apart, and
+/// predict the tokens that no earlier one has.
+std::vector<double> token_losses(models::Decoder& model, const std::vector<int32_t>& tokens, int64_t stride) {
+  const NoGrad no_grad;
+  model.eval();
+  const models::DecoderConfig& config = model.config();
+  const auto count = static_cast<int64_t>(tokens.size()) - 1;
+  std::vector<double> losses;
+  for (int64_t begin = 0; std::ssize(losses) < count;) {
+    const int64_t length = std::min(config.block_size, count - begin);
+    const int64_t windows = std::min(train::evaluation_batch(config), (count - begin - length) / stride + 1);
+    std::vector<int64_t> x, y;
+    for (int64_t i = 0; i < windows; ++i) {
+      const auto first = tokens.begin() + begin + i * stride;
+      x.insert(x.end(), first, first + length);
+      y.insert(y.end(), first + 1, first + length + 1);
+    }
+    const Tensor losses_of_all = model.losses(tensor(x, {windows, length}), tensor(y, {windows, length}));
+    const std::vector<float> all = losses_of_all.to_vector<float>();
+    for (int64_t i = 0; i < windows; ++i, begin += stride)
+      losses.insert(losses.end(), all.begin() + i * length + std::ssize(losses) - begin,
+                    all.begin() + (i + 1) * length);
+  }
+  return losses;
+}
+
+/// The sequences of the sources: one text, or examples.
+data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
+                            const data::Tokenizer& tokenizer) {
+  const bool has_examples = !flags.prompt && data::are_examples(sources);
+  if (!flags.per_example.empty())
+    files::check_replaceable("eval", "--per-example", flags.per_example, [](std::string_view text) {
+      return (text.starts_with(R"({"line":)") || text.starts_with(R"({"file":)")) &&
+             text.find(R"(,"tokens":)") < text.find(R"(,"loss":)");
+    });
+  for (const auto& [flag, value] : {std::pair<std::string, std::string>{"--per-example", flags.per_example},
+                                    {flag_of("chat_format", nullptr), flags.chat_format}})
+    if (!value.empty() && !has_examples)
+      fail("eval", flag, " needs a --text of JSONL, got ",
+           flags.prompt ? "--prompt" : files::plain(flags.text.front()), ".");
+  if (has_examples && flags.tokens)
+    fail("eval", "--tokens needs a plain text, got JSONL, ", files::plain(flags.text.front()), ".");
+  data::Examples result;
+  std::string note;
+  if (has_examples) {
+    result = data::read_examples(sources, tokenizer,
+                                 {.chat_format = chat_format_of(flags.chat_format, flags.model.folder)});
+    note = result.note();
+  } else {
+    data::Text text;
+    if (flags.prompt)
+      text.text = read_prompt(*flags.prompt, tokenizer);
+    else
+      text = data::make_text(sources, data::TextRules::of(tokenizer));
+    note = text.note();
+    result = {.examples = {data::sequence_of(text.text, tokenizer)}, .lines = {1}, .sources = {0}};
+    const size_t count = result.examples[0].tokens.size();
+    if (count < (flags.tokens ? 1 : 2))
+      fail("eval", flags.prompt ? "--prompt" : "--text", " must have at least ",
+           flags.tokens ? "one token" : "2 tokens, to predict one from another", ", got ", count, ".");
+  }
+  if (!note.empty()) Messages(flags.table.json).line("note: " + note);
+  return result;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// A line of JSON for each example: its file (of several), its line, and the number and the mean loss of the
+/// tokens that count.
+void write_examples(const std::string& path, const std::vector<data::Source>& sources,
+                    const data::Examples& sequences, const std::vector<double>& losses) {
+  auto next = losses.begin();
+  files::write_atomically(path, [&](std::ostream& out) {
+    for (size_t i = 0; i < sequences.examples.size(); ++i) {
+      const std::vector<bool>& counts = sequences.examples[i].counts;
+      const auto tokens = std::count(counts.begin() + 1, counts.end(), true);
+      const double mean = std::accumulate(next, next + tokens, 0.0) / static_cast<double>(tokens);
+      next += tokens;
+      nlohmann::ordered_json line;
+      if (sources.size() > 1) line["file"] = sources[sequences.sources[i]].place();
+      line.update({{"line", sequences.lines[i]}, {"tokens", tokens}, {"loss", mean}});
+      out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+    }
+  });
+}
+
+int eval(const EvalFlags& flags, bool stride_given) {
+  if (flags.text.empty() && !flags.prompt)
+    fail("eval", "there must be --text FILE or --prompt TEXT, got none.");
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+
+  std::vector<ModelFlags> members{flags.model};
+  for (const std::string& folder : flags.others) {
+    members.push_back(flags.model);
+    members.back().folder = folder;
+  }
+  const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
+  std::vector<models::DecoderConfig> configs;
+  for (const ModelFlags& member : members) {
+    configs.push_back(models::check_pretrained(member.folder));
+    if (!(train::load_tokenizer(member.folder, member.tokenizer) == tokenizer))
+      fail("eval", "the models must have one tokenizer, got another in ", member.folder, ".");
+    if (stride_given && (flags.stride < 1 || flags.stride > configs.back().block_size))
+      fail("eval", "--stride must be in [1, ", configs.back().block_size, "], the context of ", member.folder,
+           ", got ", flags.stride, ".");
+  }
+  std::vector<data::Source> sources;
+  if (!flags.prompt) sources = data::read_sources({flags.text.begin(), flags.text.end()});
+  const data::Examples sequences = sequences_of(flags, sources, tokenizer);
+  if (flags.tokens) {
+    const data::Example& text = sequences.examples[0];
+    print_tokens(load_model(flags.model, configs[0], std::ssize(text.tokens)), text, flags.table);
+    return kDone;
+  }
+  std::vector<int32_t> predicted;  // the tokens that count
+  int64_t longest = 0;
+  for (const auto& [tokens, counts] : sequences.examples) {
+    longest = std::max(longest, std::ssize(tokens));
+    for (size_t t = 1; t < tokens.size(); ++t)
+      if (counts[t]) predicted.push_back(tokens[t]);
+  }
+
+  std::vector<double> single, joint;  // the mean of each model; of all of them for each token
+  for (size_t i = 0; i < members.size(); ++i) {
+    const int64_t read = std::min(longest, configs[i].block_size) * train::evaluation_batch(configs[i]);
+    train::TrainedModel trained =
+        load_model(members[i], configs[i], models::generation_memory(configs[i], read, 0, read));
+    std::vector<double> losses;
+    for (const auto& [tokens, counts] : sequences.examples) {
+      const std::vector<double> all =
+          token_losses(trained.model, tokens, stride_given ? flags.stride : configs[i].block_size);
+      for (size_t t = 0; t < all.size(); ++t)
+        if (counts[t + 1]) losses.push_back(all[t]);
+    }
+    single.push_back(mean_of(losses));
+    const auto log_sum = [](double a, double b) {  // -log(exp(-a) + exp(-b))
+      return std::min(a, b) - std::log1p(std::exp(-std::abs(a - b)));
+    };
+    if (i == 0)
+      joint = losses;
+    else
+      std::transform(joint.begin(), joint.end(), losses.begin(), joint.begin(), log_sum);
+  }
+  for (double& nats : joint) nats += std::log(static_cast<double>(members.size()));
+  const double loss = mean_of(joint);
+  if (!flags.per_example.empty()) write_examples(flags.per_example, sources, sequences, joint);
+  const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
+  const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
+  if (flags.table.json) {
+    nlohmann::ordered_json json{{"loss", loss},
+                                {"perplexity", std::exp(loss)},
+                                {"bits_per_byte", bits / bytes},
+                                {"tokens", predicted.size()},
+                                {"bytes", tokenizer.byte_count(predicted)}};
+    if (members.size() > 1) json["losses"] = single;
+    std::cout << json.dump() << std::endl;
+  } else {
+    for (size_t i = 0; members.size() > 1 && i < members.size(); ++i)
+      std::cout << "loss           " << decimals(single[i], 4) << " nats a token, "
+                << files::plain(members[i].folder) << "\n";
+    std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
+              << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
+              << "bits per byte  " << decimals(bits / bytes, 4) << "\n"
+              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted, "
+              << decimals(bytes / static_cast<double>(predicted.size()), 3) << " bytes each" << std::endl;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Action add_eval(CLI::App& verb, const std::string& program) {
+  auto flags = std::make_shared<EvalFlags>();
+  add_model_flags(verb, flags->model);
+  CLI::Option* const others =
+      verb.add_option("others", flags->others,
+                      "More models, for the mean of their probabilities (an ensemble)")
+          ->type_name("DIR");
+  CLI::Option* const text =
+      add_value(verb, "--text", flags->text, "FILE",
+                "Files, folders of .txt files, or - (the standard input), joined\nin order; or files of "
+                "JSONL, whose answers count");
+  add_value(verb, "--prompt", flags->prompt, "TEXT",
+            "The text itself, instead of a file; - reads it from the standard\ninput")
+      ->excludes(text);
+  CLI::Option* const per_example = add_value(verb, "--per-example", flags->per_example, "FILE",
+                                             "JSONL: write line, tokens and loss of each example");
+  add_chat_format(verb, flags->chat_format);
+  add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
+  CLI::Option* const stride = add_value(verb, "--stride", flags->stride, "N",
+                                        "Tokens that each context window predicts [the whole window]");
+  CLI::Option* const tokens =
+      verb.add_flag("--tokens", flags->tokens, "Print the probability of each token, and of the next")
+          ->excludes(others, per_example, stride);
+  add_value(verb, "--top", flags->table.top, "N", "With --tokens: the most likely tokens to print", kFrom1)
+      ->capture_default_str()
+      ->needs(tokens);
+  verb.add_flag("--all", flags->table.all, "With --tokens: the most likely next tokens after each token")
+      ->needs(tokens);
+  verb.add_flag("--json", flags->table.json, "Print one JSON object");
+  verb.footer(with_program(
+      R"(Every token except the first is predicted once, from the tokens before it in its context
+window. To compare models with different tokenizers, use bits per byte.
+
+The loss is -1/n sum log p(token i | tokens from s(i) to i - 1), perplexity exp(loss). With
+--stride N, windows begin N tokens apart, and each predicts its last N tokens (the first one all
+of them), so that all tokens beyond the first window have at least the context length minus N
+tokens before them. A smaller N gives a lower loss and takes longer.
+
+Several models are evaluated one by one; p is the mean of their probabilities. They must have one
+tokenizer, their shapes may differ.
+
+With --tokens, each line has the probability of a token given the tokens before it, its rank (1
+is the most likely), its ID and its text; the most likely next tokens and the loss follow. Beyond
+the context length, the model sees only the last tokens, as with --stride 1.
+
+Examples:
+  $ eval out/kjv-mini --text psalms.txt
+  $ eval out/kjv-mini --text psalms.txt --stride 64 --json
+  $ eval out/kjv-mini out/kjv-nano --text psalms.txt
+  $ eval out/kjv-mini --tokens --prompt "In the beginning God"
+  $ eval out/kjv-mini --tokens --prompt "And it came to pas" --all --top 3
+  $ eval out/answers --text questions.jsonl --per-example losses.jsonl)",
+      program));
+  return {[=] { return eval(*flags, stride->count() > 0); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,44 @@
+// What annexes add to the verbs of the main house, which includes none of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gradus::cli {
+
+/// The tensors of a file, or of all shards of an index.
+struct Listing {
+  struct Entry {
+    std::string name, dtype, shape, shard;  ///< shard: its file; empty for a single one
+    uint64_t numbers, bytes;
+  };
+  std::vector<Entry> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  size_t files = 0;
+  uint64_t bytes = 0;  ///< of the files
+};
+
+/// A member is empty in a program without the annex that is named behind it.
+struct Annexes {
+  /// The page of the run in a folder (pages). The result returns its HTML again and again, as the run goes
+  /// on; a page of a live run reloads itself.
+  std::function<std::function<std::string(bool is_live)>(const std::filesystem::path& run)> run_page;
+  /// The page of graphs (pages); `graphs` is an array of graph_json() in JSON.
+  std::function<std::string(const std::string& title, const std::string& graphs)> graph_page;
+  /// Whether a file that begins so is a page of gradus (pages).
+  std::function<bool(std::string_view beginning)> is_page;
+  /// What `gradus info` prints of a file in another program's format (formats); nothing if it is in none of
+  /// them. Throws Error if it is malformed.
+  std::function<std::optional<Listing>(const std::filesystem::path& file)> list;
+};
+
+/// Those of this program.
+const Annexes& annexes();
+
+}  // namespace gradus::cli

@@ -1,0 +1,317 @@
+#include "gradus/cli/train/members.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/cli/program/flags.hpp"
+#include "gradus/cli/program/process.hpp"
+#include "gradus/cli/program/shell.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/cli/program/verbs.hpp"
+#include "gradus/cli/train/prepare_run.hpp"
+#include "gradus/cli/train/run_planner.hpp"
+#include "gradus/cli/train/run_text.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/interrupt.hpp"
+#include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/trainer/metrics.hpp"
+#include "gradus/train/trainer/precision.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
+constexpr const char* kPlan = "members.json";
+
+/// members.json: the number of members, the seed of the first, and the words with which each begins.
+struct Plan {
+  int64_t members = 0, seed = 0;
+  std::vector<std::string> words;
+};
+
+Plan read_plan(const fs::path& folder) {
+  const std::string file = (folder / kPlan).string();
+  const files::Json json(files::read(file), "train", file);
+  const files::Field root = json.root();
+  return {root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
+          root.at("flags").texts()};
+}
+
+std::string typed(const std::string& value) { return value; }
+std::string typed(DType value) { return train::precision_name(value); }
+template <class T>
+std::string typed(const T& value) {
+  if constexpr (std::is_enum_v<T>) return train::word(value);
+  return nlohmann::json(value).dump();  // numbers keep all digits
+}
+
+/// The given settings as words of a command, without those of `but`.
+std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
+  std::vector<std::string> words;
+  for (const train::Setting& row : train::settings()) {
+    if (!flags.is_given(row.key) || std::find(but.begin(), but.end(), row.key) != but.end()) continue;
+    const std::string flag = concat("--", row.key);
+    row.visit(flags.config, [&]<class T>(const T& value) {
+      if constexpr (std::is_same_v<T, bool>) {
+        const std::string off(row.options.off);
+        words.push_back(value ? flag : off.empty() ? concat("--no-", row.key) : "--" + off);
+      } else if constexpr (requires { value.front(); } && !std::is_same_v<T, std::string>) {
+        words.push_back(flag);
+        for (const auto& item : value) words.push_back(typed(item));
+      } else {
+        words.push_back(concat(flag, "=", typed(value)));
+      }
+    });
+  }
+  return words;
+}
+
+class Members {
+ public:
+  Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
+      : flags_(flags),
+        folder_(run_path(flags)),
+        plan_{.members = members,
+              .seed = flags.config.seed,
+              .words = setting_words(flags, {"seed", "minutes"})},
+        slots_(std::min<int64_t>(members, num_threads())) {
+    check_folder();
+    if (flags.resume) {
+      resume();
+      return;
+    }
+    if (flags.config.minutes > 0) {
+      const int64_t turns = (members + slots_ - 1) / slots_;
+      const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
+      plan_.words.push_back(concat("--minutes=", typed(std::max(1e-3, left / static_cast<double>(turns)))));
+      plan_.words.emplace_back("--members=1");
+    }
+    if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
+    if (flags.overwrite) plan_.words.emplace_back("--overwrite");
+    files::make_folders(folder_);
+    const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
+    files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
+  }
+
+  int64_t count() const { return plan_.members; }
+  const fs::path& folder() const { return folder_; }
+  fs::path folder(int64_t member) const { return folder_ / name(member); }
+
+  /// Trains those that are not finished. Returns the exit code of the first that failed, or that of a signal.
+  int train(const train::Interrupt& interrupt, const Messages& messages) {
+    std::vector<std::pair<Process, int64_t>> running;
+    int code = kDone, sent = 0;
+    for (int64_t next = 1; next <= plan_.members || !running.empty();) {
+      if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
+        if (!is_finished(next)) {
+          messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
+          running.emplace_back(Process("train", command(next, running.empty()), {.end_signal = SIGTERM}),
+                               next);
+        }
+        ++next;
+        continue;
+      }
+      if (running.empty()) break;
+      if (interrupt.signal() != 0 && sent == 0) {
+        sent = interrupt.signal();
+        for (const auto& [process, member] : running) process.send(sent);
+      }
+      const int ended = reap(running, /*tells=*/sent == 0);
+      if (ended != kDone && code == kDone) code = ended;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return sent != 0 ? 128 + sent : code;
+  }
+
+  /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
+  bool remove_if_empty() const {
+    if (fs::exists(folder_ / "members")) return false;
+    fs::remove(folder_ / kPlan);
+    if (fs::is_empty(folder_)) fs::remove(folder_);
+    return true;
+  }
+
+  /// Writes the files that name the members.
+  void write() const {
+    std::vector<std::string> names;
+    for (int64_t i = 1; i <= plan_.members; ++i) names.push_back(name(i));
+    files::FolderUpdate update(folder_);
+    models::save_ensemble(names, update);
+    for (const auto& [file, text] : data::tokenizer_files(train::load_tokenizer(folder(1), {})))
+      update.write(file, text);
+    update.commit();
+  }
+
+ private:
+  static std::string name(int64_t member) { return concat("members/", member); }
+
+  void check_folder() const {
+    const bool is_ensemble = fs::exists(folder_ / kPlan);
+    if (fs::exists(folder_) && !is_ensemble && (!fs::is_directory(folder_) || !fs::is_empty(folder_)))
+      fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder_, ".");
+    if (is_ensemble && !flags_.overwrite && !flags_.resume)
+      fail("train", "--out must be new, got ", folder_,
+           ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
+    if (flags_.resume && !is_ensemble)
+      fail("train", "--resume with --members needs an ensemble, got none in ", folder_, ".");
+  }
+
+  void resume() {
+    plan_ = read_plan(folder_);
+    if (flags_.members > 0 && flags_.members != plan_.members)
+      fail("train", "--members of a resumed ensemble must stay ", plan_.members, ", got ", flags_.members,
+           ".");
+    for (const train::Setting& row : train::settings())
+      if (flags_.is_given(row.key))
+        fail("train", "--", row.key, " must be left out when an ensemble is resumed. Hint: ", folder_ / kPlan,
+             " has the settings.");
+  }
+
+  bool is_finished(int64_t member) const {
+    const train::RunFolder run(folder(member));
+    return flags_.resume && run.has_last() && run.load_last().trainer.step >= train::load_config(run).steps;
+  }
+
+  /// The first of the members that run now prints its progress.
+  std::vector<std::string> command(int64_t member, bool prints) const {
+    std::vector<std::string> words{this_program(), "train"};
+    if (flags_.resume && train::RunFolder(folder(member)).has_last()) {
+      words.emplace_back("--resume");
+    } else {
+      words.insert(words.end(), plan_.words.begin(), plan_.words.end());
+      words.push_back(concat("--seed=", plan_.seed + member - 1));
+    }
+    words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
+    words.push_back(concat("--out=", folder(member).string()));
+    if (flags_.quiet || flags_.json || !prints) words.emplace_back("--quiet");
+    if (flags_.tensorboard) words.emplace_back("--tensorboard");
+    return words;
+  }
+
+  /// Removes those that have ended. Returns the exit code of one that failed, else 0. `tells`: prints which
+  /// failed, and how.
+  int reap(std::vector<std::pair<Process, int64_t>>& running, bool tells) const {
+    int code = kDone;
+    std::erase_if(running, [&](auto& one) {
+      const std::optional<Ending> ending = one.first.poll();
+      if (!ending) return false;
+      if (ending->code == kDone) return true;
+      code = ending->code;
+      if (tells)
+        std::cerr << "gradus: [train] each member must finish, got " << one.second << " of " << plan_.members
+                  << ", which ended " << ending->text() << ": " << files::plain(folder(one.second).string())
+                  << std::endl;
+      return true;
+    });
+    return code;
+  }
+
+  const TrainFlags& flags_;
+  fs::path folder_;
+  Plan plan_;
+  int64_t slots_;
+};
+
+void check_others(const TrainFlags& flags) {
+  const auto check_apart = [](const char* other, bool is_given) {
+    if (is_given) fail("train", "--members and ", other, " must not come together, got both.");
+  };
+  check_apart("--ranks", flags.ranks > 0);
+  check_apart("mpirun", mpi::is_launched());
+  check_apart("--profile", !flags.profile.empty());
+  check_apart("--stop-after", flags.stop_after > 0);
+  const auto& text = flags.config.text;
+  check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
+}
+
+/// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the
+/// report, without time.
+train::RunReport conclude(const Members& members, const TrainFlags& flags, const std::string& program,
+                          const Messages& messages) {
+  const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
+  auto [model, tokenizer] = train::load_trained(members.folder());
+  const RunText text = load_text(config, data::TextRules::of(tokenizer));
+  const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
+  train::RunReport report{.steps = config.steps, .finished = true};
+  messages.line("");
+  if (dataset.has_validation()) {
+    const std::vector<data::Batch> batches = validation_batches(dataset, model.config(), 0);
+    const Autocast autocast(config.precision);
+    report.val_loss = train::mean_loss(model, batches);
+    report.val_tokens = data::count_targets(batches);
+    std::vector<std::string> alone;
+    for (int64_t i = 1; i <= members.count(); ++i)
+      if (const auto end = train::logged_losses(train::RunFolder(members.folder(i)).metrics()).end;
+          end && end->val_loss)
+        alone.push_back(decimals(*end->val_loss, 4));
+    messages.line(concat(
+        "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
+        decimals(*report.val_loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4),
+        " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
+  }
+  if (flags.quiet) return report;
+  messages.line("sample\n");
+  files::PlainBuffer plain(*std::cerr.rdbuf());
+  std::ostream standard_error(&plain);
+  std::ostream& out = flags.json ? standard_error : std::cout;
+  Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
+  write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
+  out << std::endl;
+  const std::string folder = members.folder().string(), prompt = example_prompt(text.corpus.text);
+  messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
+                       "/members\nmore    ", program, " sample ", shell_path(folder),
+                       prompt.empty() ? "" : " --prompt " + shell_word(prompt)));
+  return report;
+}
+
+}  // namespace
+
+int64_t members_of(const TrainFlags& flags, Clock::time_point start) {
+  if (flags.members > 0) return flags.members;
+  if (flags.resume) return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 1;
+  return planned_members(flags, start);
+}
+
+int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,
+                  const std::string& program) {
+  check_others(flags);
+  const Messages messages(flags.quiet);
+  Members members(flags, count, start);
+  std::optional<train::Interrupt> interrupt(std::in_place);
+  const int code = members.train(*interrupt, messages);
+  interrupt.reset();
+  train::RunReport report;
+  if (code == kDone) {
+    members.write();
+    report = conclude(members, flags, program, messages);
+  } else {
+    if (members.remove_if_empty()) return code;
+    messages.line(concat("some members are not finished; continue with: ", program, " train --out ",
+                         shell_path(members.folder().string()), " --resume"));
+  }
+  report.seconds = seconds_since(start);
+  EventStream events;
+  if (flags.json) events.write(train::to_json(report, members.folder()));
+  events.finish();
+  if (code == kDone) messages.line(concat("done    ", count, " members, ", duration(report.seconds)));
+  return code;
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,143 @@
+#include "gradus/cli/train/ranks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/cli/program/process.hpp"
+#include "gradus/cli/program/shell.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/train_json.hpp"
+
+namespace gradus::cli {
+namespace {
+
+constexpr int kTag = 0;
+
+/// Calls send_or_receive(rank) for each other rank, if this is rank 0, else for rank 0.
+template <class F>
+void with_leader(train::Communicator& ranks, F&& send_or_receive) {
+  if (ranks.rank() > 0) return send_or_receive(0);
+  for (int r = 1; r < ranks.size(); ++r) send_or_receive(r);
+}
+
+template <class Isa>
+void use_lowest(train::Communicator& ranks) {
+  const Isa own = kernels::isa_in_use<Isa>();
+  std::vector<Isa> all(static_cast<size_t>(ranks.size()), own);
+  with_leader(ranks, [&](int other) {
+    if (ranks.rank() == 0)
+      ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof own);
+    else
+      ranks.send(other, kTag, &own, sizeof own);
+  });
+  ranks.wait();
+  const Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
+  const std::string name = on_leader(&ranks, [&] { return std::string(kernels::isa_name(lowest)); });
+  if (name != kernels::isa_name(own)) kernels::set_isa<Isa>(name);
+}
+
+int64_t number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? std::strtoll(text, nullptr, 10) : 0;
+}
+
+[[noreturn]] void start_ranks(int64_t count) {
+  std::vector<std::string> words{"mpirun", "-n", std::to_string(count)};
+  if (const char* const name = std::getenv("GRADUS_MPIRUN")) words[0] = name;
+  // The mpirun of MPICH has none of these flags, and needs none.
+  if (words[0].find("mpich") == std::string::npos)
+    for (const char* word :
+         {"--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5"})
+      words.emplace_back(word);
+  if (::geteuid() == 0) {
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  }
+  words.push_back(this_program());
+  std::ifstream line("/proc/self/cmdline");
+  std::string word;
+  std::getline(line, word, '\0');
+  while (std::getline(line, word, '\0')) {
+    if (word == "--ranks")
+      std::getline(line, word, '\0');
+    else if (!word.starts_with("--ranks="))
+      words.push_back(word);
+  }
+  become(words);
+  fail("ranks", "--ranks needs the program ", words[0],
+       ", which cannot be started here. Hint: install the package openmpi-bin, or mpich.");
+}
+
+}  // namespace
+
+std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) {
+  if (count > 0 && mpi::is_launched())
+    fail("ranks", "--ranks must be left out under mpirun or another launcher, got ", count,
+         ". Hint: the launcher's own flag, as in mpirun -n 4, is the number of ranks.");
+  if (count > 0) start_ranks(count);
+  std::unique_ptr<train::Communicator> ranks = mpi::connect();
+  if (!ranks) return ranks;
+  const int64_t here = std::max(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), number_of("MPI_LOCALNRANKS"));
+  if (threads == 0 && here > 1) set_num_threads(static_cast<int>(std::max<int64_t>(1, num_threads() / here)));
+  use_lowest<kernels::Level>(*ranks);
+  use_lowest<kernels::Bf16Unit>(*ranks);
+  return ranks;
+}
+
+std::string on_leader(train::Communicator* ranks, const std::function<std::string()>& f) {
+  if (!ranks) return f();
+  struct Head {
+    int64_t size = 0, is_error = 0;
+  } head;
+  std::string text;
+  std::exception_ptr error;
+  if (ranks->rank() == 0) try {
+      text = f();
+    } catch (const std::exception& e) {
+      error = std::current_exception();
+      text = e.what();
+    }
+  head = {static_cast<int64_t>(text.size()), error ? 1 : 0};
+  const auto pass = [&](void* data, int64_t bytes) {
+    with_leader(*ranks, [&](int other) {
+      if (ranks->rank() == 0)
+        ranks->send(other, kTag, data, bytes);
+      else
+        ranks->receive(other, kTag, data, bytes);
+    });
+    ranks->wait();
+  };
+  pass(&head, sizeof head);
+  text.resize(static_cast<size_t>(head.size));
+  pass(text.data(), head.size);
+  if (error) std::rethrow_exception(error);
+  if (head.is_error) throw Error(text);
+  return text;
+}
+
+void compare_ranks(train::Communicator* ranks, const train::TrainConfig& config,
+                   const std::string& text_sha256) {
+  const std::pair<const char*, std::string> all[] = {{"version of gradus", GRADUS_VERSION},
+                                                     {"BLAS kernels", kernels::blas_kernels()},
+                                                     {"text", text_sha256},
+                                                     {"settings", train::to_json(config)}};
+  for (const auto& [what, own] : all) {
+    const std::string leaders = on_leader(ranks, [&own = own] { return own; });
+    if (leaders == own) continue;
+    ranks->abort(
+        concat("[ranks] all ranks must have the same ", what, ", got ",
+               leaders.size() + own.size() > 200 ? "others" : concat(own, ", and on rank 0 ", leaders),
+               ". Hint: start the same program with the same flags and texts on each machine; "
+               "OPENBLAS_CORETYPE chooses BLAS kernels."));
+  }
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,166 @@
+#include "gradus/cli/train/run_planner.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/data/dataset.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/train/decoder.hpp"
+
+namespace gradus::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using train::TrainConfig;
+
+constexpr double kMeasuredShare = 0.01;      // of the time, for each preset
+constexpr double kMaxMeasuredSeconds = 3.0;  // for each preset: the plan is corrected during the run
+constexpr int64_t kMinSteps = 3;
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// The operations of a step, without those of attention.
+double work_of_step(const TrainConfig& config) {
+  return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
+}
+
+/// A model that is trained and evaluated for a short time, and discarded.
+struct Trial {
+  Trial(const TrainConfig& config, const RunTokens& tokens)
+      : dataset(tokens.dataset(config)),
+        model(config.model, init),
+        trainer(model, train::decoder_recipe(model, train::training_batches(dataset, config), config)) {
+    if (dataset.has_validation())
+      validation = dataset.validation_sample(train::evaluation_batch(config.model), 1);
+  }
+
+  data::TextDataset dataset;
+  Generator init{0};
+  models::Decoder model;
+  train::Trainer trainer;
+  std::vector<data::Batch> validation;
+};
+
+train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
+  const double seconds = std::min(kMeasuredShare * 60 * config.minutes, kMaxMeasuredSeconds);
+  Trial trial(config, tokens);
+  train::Trainer& trainer = trial.trainer;
+  train::Pace pace;
+  (void)trainer.step();
+  std::vector<double> steps;
+  for (const auto start = Clock::now();
+       static_cast<int64_t>(steps.size()) < kMinSteps || seconds_since(start) < seconds;)
+    steps.push_back(trainer.step().seconds);
+  pace.fastest_step = *std::min_element(steps.begin(), steps.end());
+  pace.step = median(steps);
+  pace.eval_token = pace.step / 3 / train::tokens_per_step(config);
+  if (trial.validation.empty()) return pace;
+  std::vector<double> evaluations;
+  for (int64_t i = 0; i < kMinSteps; ++i) {
+    const auto start = Clock::now();
+    (void)trainer.validation_loss(trial.validation);
+    evaluations.push_back(seconds_since(start) / static_cast<double>(data::count_targets(trial.validation)));
+  }
+  pace.eval_token = std::min(pace.eval_token, median(evaluations));
+  return pace;
+}
+
+/// Plans one run.
+class Planner {
+ public:
+  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
+      : flags_(flags), tokens_(tokens), start_(start) {}
+
+  double epochs(const TrainConfig& config) {
+    return training_tokens(config, measure(config, tokens_).fastest_step) / text_tokens(config);
+  }
+
+  std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
+    TrainConfig chosen = choose_preset(config);
+    if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
+    const int64_t validation = tokens_.dataset(chosen).tokens(data::Split::validation).size();
+    const train::OtherWork other{.eval_targets = std::max<int64_t>(0, validation - 1),
+                                 .sample_tokens = flags_.quiet ? 0 : kClosingSample,
+                                 .ranks = ranks};
+    const TrainConfig plan =
+        train::planned(chosen, seconds_left(), other, pace_,
+                       [this](const std::string& flag) { return flags_.is_given(flag); });
+    return std::make_shared<train::TimeBudget>(plan, other,
+                                               [start = start_] { return seconds_since(start); });
+  }
+
+ private:
+  double seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
+
+  /// Tokens that a run trains on in the time that is left, if a step takes `seconds`.
+  double training_tokens(const TrainConfig& config, double seconds) const {
+    return seconds_left() / seconds * train::tokens_per_step(config);
+  }
+
+  double text_tokens(const TrainConfig& config) const {
+    return static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
+  }
+
+  /// The largest preset for which the time suffices, unless one was given.
+  TrainConfig choose_preset(const TrainConfig& config) {
+    if (flags_.is_given("preset") || !config.init_from.empty()) {
+      pace_ = measure(config, tokens_);
+      return config;
+    }
+    std::optional<TrainConfig> chosen;
+    for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
+      if (!preset.least_tokens) continue;
+      TrainConfig next = flags_.on_preset(std::string(preset.name));
+      next.model.vocab_size = config.model.vocab_size;
+      next.corpus = config.corpus;
+      next.vocab = config.vocab;
+      // A measurement takes time, so the time of a step is first estimated from the previous preset.
+      if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
+                        *preset.least_tokens)
+        break;
+      const train::Pace pace = measure(next, tokens_);
+      if (chosen && training_tokens(next, pace.step) < *preset.least_tokens) break;
+      chosen = std::move(next);
+      pace_ = pace;
+    }
+    return chosen.value_or(config);
+  }
+
+  /// Raises the dropout if the run reads the text often, and measures again, because dropout takes time.
+  void set_dropout(TrainConfig& config) {
+    const double text = text_tokens(config);
+    const double dropout = train::planned_dropout(training_tokens(config, pace_.step) / text,
+                                                  static_cast<double>(config.model.num_parameters()) / text);
+    if (dropout <= config.model.dropout) return;
+    config.model.dropout = dropout;
+    pace_ = measure(config, tokens_);
+  }
+
+  const TrainFlags& flags_;
+  const RunTokens& tokens_;
+  const Clock::time_point start_;
+  train::Pace pace_;
+};
+
+}  // namespace
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
+                                            const RunTokens& tokens, int ranks, Clock::time_point start) {
+  return Planner(flags, tokens, start).plan(config, ranks);
+}
+
+double epochs_in_time(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
+                      Clock::time_point start) {
+  return Planner(flags, tokens, start).epochs(config);
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,28 @@
+// `train --minutes`: measures a few steps, and plans a run that fits into the time (train/plan.hpp).
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "gradus/cli/train/run_text.hpp"
+#include "gradus/cli/train/train_flags.hpp"
+#include "gradus/train/plan.hpp"
+
+namespace gradus::cli {
+
+/// Tokens of the sample at the end of a run that is not quiet.
+inline constexpr int64_t kClosingSample = 300;
+
+double seconds_since(std::chrono::steady_clock::time_point start);
+
+/// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
+/// given, and its steps, which so many `ranks` share. Throws Error if the text is too short for the context
+/// length of a preset.
+std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
+                                            const RunTokens& tokens, int ranks,
+                                            std::chrono::steady_clock::time_point start);
+/// The epochs that a run with this config makes in its time, which began at `start`, on all threads.
+double epochs_in_time(const TrainFlags& flags, const train::TrainConfig& config, const RunTokens& tokens,
+                      std::chrono::steady_clock::time_point start);
+
+}  // namespace gradus::cli

@@ -1,0 +1,111 @@
+// Questions and answers: `train` on JSONL, and `chat`.
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+namespace gradus::cli::test_chat {
+
+using nlohmann::json;
+
+std::string questions() {
+  std::string lines;
+  for (int i = 0; i < 60; ++i) {
+    const char letter = static_cast<char>('a' + i % 6);
+    lines +=
+        json{{"prompt", std::string("say ") + letter}, {"completion", std::string(3, letter)}}.dump() + "\n";
+  }
+  return lines;
+}
+
+std::vector<std::string> train(const std::string& text, const std::string& out,
+                               const std::vector<std::string>& more = {}) {
+  return args("train --text", text, "--out", out,
+              "--preset tiny --tokenizer byte --block 64 --batch 4 --lr 1e-2 --quiet", more);
+}
+
+TEST_CASE("a model that is trained on questions answers them") {
+  const Scratch scratch;
+  const std::string text = scratch.file("q.jsonl", questions()), out = scratch.path("run");
+  must(train(text, out, args("--steps 150")));
+  const Outcome piped =
+      run_program(args("chat", out, "--greedy --tokens 20"), {.stdin_text = "say c\n\n/reset\nsay e\n"});
+  CHECK(piped.code == 0);
+  CHECK(piped.out == "ccc\neee\n");
+  const Outcome object = run_program(args("chat", out, "--greedy --json"), {.stdin_text = "say b"});
+  CHECK(json::parse(object.out) == json{{"question", "say b"}, {"answer", "bbb"}});
+  // Only answers count: three letters and the end, of the last tenth of the examples.
+  const Outcome info = call("info", out);
+  CHECK(info.code == 0);
+  check_refused(args("chat", out, "--tokens -1"), {"--tokens must be >= 0, got -1"}, {.stdin_text = "x\n"});
+  check_refused({"chat", out}, {"a question must have fewer than the 64 tokens"},
+                {.stdin_text = std::string(90, 'x') + "\n"});
+}
+
+TEST_CASE("a stopped run on JSONL resumes with the same bits") {
+  const Scratch scratch;
+  const std::string text = scratch.file("q.jsonl", questions());
+  const std::vector<std::string> more = args("--steps 12 --accum 2 --dropout 0.1");
+  must(train(text, scratch.path("whole"), more));
+  std::vector<std::string> stopped = more;
+  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  must(train(text, scratch.path("parts"), stopped));
+  must("train --resume --out", scratch.path("parts"), "--quiet");
+  CHECK(read(scratch.path("parts/last/model.safetensors")) ==
+        read(scratch.path("whole/last/model.safetensors")));
+}
+
+TEST_CASE("bad JSONL is refused by line, or counted") {
+  const Scratch scratch;
+  const std::string bad = scratch.file("bad.jsonl", questions() + "{\"prompt\":1}\n"),
+                    out = scratch.path("run"), text = scratch.file("t.txt", std::string(900, 'a'));
+  check_refused(train(bad, out, args("--steps 1")), {"bad.jsonl:61", "prompt must be a string, got 1"});
+  const Outcome skipped = run_program(train(bad, out, args("--steps 1 --skip-bad")));
+  CHECK(skipped.code == 0);
+  check_refused(train(text, scratch.path("x"), {"--text", bad}), {"must all be JSONL or none"});
+  check_refused(train(text, scratch.path("x"), {"--val-text", bad}), {"must all be JSONL or none"});
+  check_refused(train(text, scratch.path("x"), args("--loss-on questions")), {"--loss-on", "answers or all"});
+  const std::string plain = scratch.path("plain");
+  must(train(text, plain, args("--steps 1")));
+  check_refused({"chat", plain}, {"must have a tokenizer with a chat template", "JSONL"},
+                {.stdin_text = "x\n"});
+}
+
+TEST_CASE("a text of its own to evaluate on") {
+  const Scratch scratch;
+  std::string sentence;
+  for (int i = 0; i < 30; ++i) sentence += "the cat sat on the mat. ";
+  const std::string text = scratch.file("a.txt", sentence), other = scratch.file("b.txt", sentence);
+  const std::string out = scratch.path("run");
+  must(train(text, out, args("--val-text", other, "--steps 2 --eval-tokens 0")));
+  const std::string log = read(out + "/metrics.jsonl");
+  CHECK_HAS(log, "\"tokens\":" + std::to_string(sentence.size() - 1));
+}
+
+TEST_CASE("eval measures the answers of examples, each by itself") {
+  const Scratch scratch;
+  const std::string text = scratch.file("q.jsonl", questions()), out = scratch.path("run"),
+                    losses = scratch.path("losses.jsonl"),
+                    one = scratch.file("one.jsonl", questions().substr(0, 38));
+  must(train(text, out, args("--steps 3")));
+  const Outcome all = call("eval", out, "--text", text, "--per-example", losses, "--json");
+  REQUIRE(all.code == 0);
+  std::istringstream lines(read(losses));
+  double sum = 0;
+  int64_t count = 0;
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    if (first.empty()) first = line;
+    sum += json::parse(line).at("loss").get<double>() * json::parse(line).at("tokens").get<double>();
+    CHECK(json::parse(line).at("line") == ++count);
+    CHECK(json::parse(line).at("tokens") == 4);  // three letters and the end
+  }
+  CHECK(count == 60);
+  CHECK(json::parse(all.out).at("loss").get<double>() == Approx(sum / 240));
+  const Outcome single = call("eval", out, "--text", one, "--json");
+  CHECK(json::parse(single.out).at("loss").get<double>() ==
+        Approx(json::parse(first).at("loss").get<double>()));
+  check_refused({"eval", out, "--text", scratch.file("a.txt", "abc"), "--per-example", losses},
+                {"needs a --text of JSONL"});
+}
+
+}  // namespace gradus::cli::test_chat

@@ -1,0 +1,135 @@
+// The program with --arch llama and mingru, from training to text.
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "gradus/models/pretrained.hpp"
+
+namespace gradus::cli::test_architectures {
+
+using nlohmann::json;
+
+const char* const kLlama = "llama --heads 4 --kv-heads 2 --hidden 40 --rope-theta 500 --qk-norm --untied";
+
+/// `train` with a small decoder: its architecture and flags, and the flags of `more`.
+Outcome train_small(const Scratch& scratch, const std::string& out, const std::string& arch,
+                    const std::string& more = "") {
+  return run_shell(
+      "\"$GRADUS\" train --preset tiny --embd 32 --block 8 --steps 12 --dropout 0.1 --eval-every 4 "
+      "--save-every 4 --warmup 2 --quiet --text '" +
+      scratch.text() + "' --out '" + scratch.path(out) + "' --arch " + arch + " " + more);
+}
+
+TEST_CASE("a decoder of each architecture is trained, described, sampled, evaluated, checked and exported") {
+  struct Row {
+    const char *arch, *model_type;
+    std::vector<const char*> shown, exports, refused;
+  };
+  const Row row =
+      GENERATE(values<Row>({{kLlama,
+                             "qwen3",
+                             {"model.layers.1.self_attn.k_proj.weight          (16, 32)", "lm_head.weight",
+                              "llama, 40 wide inside the MLP, norms of queries and keys, untied; "},
+                             {"gguf", "web"},
+                             {}},
+                            {"mingru",
+                             "mingru",
+                             {"model.layers.1.min_gru.linear_z.weight", "2 layers, 32 wide, block 8, ",
+                              "mingru, 96 wide inside the MLP, tied; "},
+                             {},
+                             {"gguf", "web"}}}));
+  INFO(row.arch);
+  const Scratch scratch;
+  REQUIRE(train_small(scratch, "run", row.arch).code == 0);
+  const std::string run = scratch.path("run");
+  const json config = json::parse(read(run + "/config.json"));
+  CHECK(config.at("model_type") == row.model_type);
+  if (row.arch == kLlama) {
+    CHECK(config.at("intermediate_size") == 40);
+    CHECK(config.at("num_key_value_heads") == 2);
+    CHECK(config.at("rope_theta") == 500.0);
+    CHECK(config.at("tie_word_embeddings") == false);
+  }
+  CHECK(std::string(row.arch).starts_with(
+      json::parse(read(run + "/train.json")).at("arch").get<std::string>()));
+
+  const Outcome info = call("info", run);
+  CHECK(info.code == 0);
+  for (const char* words : row.shown) CHECK_HAS(info.out, words);
+  for (const std::string weights : {"float32", "bfloat16", "int8", "int4"}) {
+    INFO(weights);
+    const Outcome sample =
+        call("sample", run, "--prompt", std::string("the "), "--tokens 12 --weights", weights);
+    CHECK(sample.code == 0);
+    CHECK(sample.out.size() == 4 + 12 + 1);
+    CHECK(call("eval", run, "--text", scratch.path("text.txt"), "--weights", weights).code == 0);
+  }
+  const Outcome checked = call("gradcheck --model", run, "--order 1 --json");
+  CHECK(checked.code == 0);
+  CHECK(json::parse(lines_of(checked.out).at(0)).at("passed") == true);
+  for (const std::string format : row.exports)
+    CHECK(call("export", run, "--to", format, "--out", scratch.path("export." + format)).code == 0);
+  for (const std::string format : row.refused)
+    check_refused(args("export", run, "--to", format, "--out", scratch.path(format)),
+                  {"must be of an architecture that other programs have, got --arch mingru"});
+}
+
+TEST_CASE("a decoder that was stopped and resumed ends with the bits of one in one go") {
+  const std::string arch = GENERATE(std::string(kLlama), std::string("mingru"));
+  const Scratch scratch;
+  REQUIRE(train_small(scratch, "whole", arch).code == 0);
+  REQUIRE(train_small(scratch, "parts", arch, "--stop-after 5").code == 0);
+  must("train --out", scratch.path("parts"), "--resume --quiet");
+  for (const char* file : {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
+                           "last/optimizer.safetensors", "last/trainer.json"}) {
+    INFO(file);
+    CHECK(read(scratch.path("whole") + "/" + file) == read(scratch.path("parts") + "/" + file));
+  }
+  const auto resume = args("train --out", scratch.path("parts"), "--resume");
+  if (arch != kLlama) return;
+  check_refused(args(resume, "--arch gpt2"), {"--arch of a resumed run must stay llama, got gpt2"});
+  check_refused(args(resume, "--kv-heads 4"), {"--kv-heads of a resumed run must stay 2, got 4"});
+}
+
+TEST_CASE("the shape of a llama may come from a config file, and info tells its memory") {
+  const Scratch scratch;
+  const std::string text = scratch.text();
+  const std::string file =
+      scratch.file("c.toml", "arch = \"llama\"\nkv-heads = 1\ntied = false\nblock = 8\n");
+  must("train --config", file, "--preset tiny --steps 2 --text", text, "--quiet --out", scratch.path("run"));
+  const models::DecoderConfig config = models::load_config(scratch.path("run"));
+  CHECK(config.arch == "llama");
+  CHECK(config.n_kv_head == 1);
+  CHECK_FALSE(config.tie_word_embeddings);
+  const Outcome shape =
+      call("info --arch llama --preset gpt2 --vocab 32000 --kv-heads 4 --hidden 2048 --qk-norm --untied");
+  CHECK(shape.code == 0);
+  CHECK_HAS(shape.out, "llama, 2048 wide inside the MLP", "124,670,208 parameters");
+}
+
+TEST_CASE("what a decoder cannot have is refused in one line") {
+  const auto refused = [](const std::vector<std::string>& flags, const char* why) {
+    check_refused(args("train --corpus stories --out /nowhere", flags), {why});
+  };
+  refused(args("--arch lama"),
+          "--arch must be gpt2, llama, gemma or mingru, got 'lama'. Hint: did you mean llama?");
+  refused(args("--arch gpt2 --kv-heads 2"), "--kv-heads must be left out with --arch gpt2, got 2");
+  refused(args("--arch gpt2 --hidden 64"), "--hidden must be left out with --arch gpt2, got 64");
+  refused(args("--arch gpt2 --rope-theta 5"), "--rope-theta must be left out with --arch gpt2, got 5");
+  refused(args("--arch gpt2 --qk-norm"), "--qk-norm must be left out with --arch gpt2, got true");
+  refused(args("--arch llama --bias"), "--bias must be false with --arch llama, whose layers have none");
+  refused(args("--arch llama --kv-heads 3"), "--kv-heads must divide --heads, got 3");
+  refused(args("--arch llama --embd 4"), "--heads must divide --embd into heads of an even size");
+  check_refused(args("info --bias --arch llama"), {"--bias must be false with --arch llama"});
+}
+
+TEST_CASE("mingru has a preset, and what it cannot have is refused in one line") {
+  const Outcome info = call("info --arch mingru");
+  CHECK(info.code == 0);
+  CHECK_HAS(info.out, "4 layers, 128 wide, block 128, 65 tokens, mingru");
+  CHECK(call("info --arch mingru --preset nano").code == 0);
+  CHECK(call("info --arch llama --preset gru").code == 0);
+  check_refused(args("info --arch mingru --heads 2"), {"--heads must be 1 with --arch mingru, got 2."});
+  check_refused(args("info --arch mingru --bias"), {"--bias must be false with --arch mingru"});
+}
+
+}  // namespace gradus::cli::test_architectures

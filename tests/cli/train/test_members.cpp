@@ -1,0 +1,121 @@
+// train --members: an ensemble of runs with different seeds.
+#include "cli/program.hpp"
+#include "gradus/files/json.hpp"
+
+namespace gradus::cli::test_members {
+
+std::string text() {
+  std::string all;
+  for (int i = 0; i < 200; ++i) all += concat("the ", i * i % 37, " birds of ", i % 11, " trees\n");
+  return all;
+}
+
+/// The words of a run of members in a folder of this name.
+std::vector<std::string> train(const Scratch& scratch, const std::string& out,
+                               const std::vector<std::string>& more = {}) {
+  return args("train --preset tiny --text", scratch.file("text.txt", text()), "--lr 1.5e-3 --out",
+              scratch.path(out), more);
+}
+
+double loss(const Scratch& scratch, const std::string& folder) {
+  const Outcome outcome = call("eval", scratch.path(folder), "--text", scratch.path("text.txt"), "--json");
+  REQUIRE(outcome.code == 0);
+  return files::Json(outcome.out, "test", "eval").root().at("loss").number();
+}
+
+TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
+  const Scratch scratch;
+  const Outcome outcome = run_program(
+      train(scratch, "all", args("--members 3 --steps 40 --seed 5 --threads 2 --tokenizer byte")));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  for (const char* part :
+       {"member  1 of 3: ", "member  3 of 3: ", "done    3 members", "nats a token of the ensemble"})
+    CHECK(outcome.err.find(part) != std::string::npos);
+  must(train(scratch, "one", args("--steps 40 --seed 6 --tokenizer byte --quiet")));
+  CHECK(read(scratch.path("one/model.safetensors")) == read(scratch.path("all/members/2/model.safetensors")));
+  double sum = 0;
+  for (const char* member : {"all/members/1", "all/members/2", "all/members/3"}) sum += loss(scratch, member);
+  CHECK(loss(scratch, "all") < sum / 3);  // Jensen's inequality
+
+  const std::string all = scratch.path("all");
+  CHECK(call("sample", all, "--prompt", std::string("the "), "--tokens 5").code == 0);
+  CHECK(call("info", all).out.find("ensemble of 3: 2 layers") != std::string::npos);
+  check_refused(args("export", all, "--to gguf --out", scratch.path("x.gguf")),
+                {"must be one model, got an ensemble of 3"});
+  CHECK(call("export", all + "/members/1", "--to gguf --out", scratch.path("x.gguf")).code == 0);
+  check_refused(args("look", all, "--prompt the"), {"must be one model, got an ensemble of 3"});
+  check_refused(args("train --init-from", all, "--text", scratch.path("text.txt")),
+                {"must be one model, got an ensemble of 3"});
+  check_refused(train(scratch, "all", args("--members 3")), {"--out must be new", "--resume", "--overwrite"});
+  check_refused(train(scratch, "one", args("--members 3")), {"--out must be a new folder"});
+  CHECK(run_program(train(scratch, "all", args("--members 2 --steps 5 --overwrite --quiet"))).code == 0);
+}
+
+TEST_CASE("stopped members go on with the same bits") {
+  const Scratch scratch;
+  const std::vector<std::string> members = args("--members 3 --steps 150 --threads 2 --seed 7");
+  must(train(scratch, "whole", members));
+  std::string command = "$GRADUS";
+  for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
+  const Outcome stopped = run_shell(
+      concat(command, " & pid=$!; until grep -q '\"step\"' ", scratch.path("parts/members/2/metrics.jsonl"),
+             " 2>/dev/null; do sleep 0.02; done; kill -TERM $pid; wait $pid; echo code $?"));
+  CHECK(stopped.out.find("code 143") != std::string::npos);
+  CHECK(stopped.err.find("continue with: ") != std::string::npos);
+  CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
+  check_refused(train(scratch, "parts", {"--resume"}), {"must be left out when an ensemble is resumed"});
+  check_refused(args("train --out", scratch.path("parts"), "--resume --members 2"),
+                {"--members of a resumed ensemble must stay 3, got 2"});
+  const Outcome resumed = call("train --out", scratch.path("parts"), "--resume --json --quiet");
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  for (const char* member : {"1", "2", "3"})
+    CHECK(read(scratch.path(concat("whole/members/", member, "/model.safetensors"))) ==
+          read(scratch.path(concat("parts/members/", member, "/model.safetensors"))));
+  CHECK(loss(scratch, "whole") == loss(scratch, "parts"));
+  const files::Json done(resumed.out, "test", "the last line");
+  CHECK(done.root().at("event").text() == "done");
+  CHECK(done.root().at("val_loss").number() > 0);
+}
+
+TEST_CASE("a member that fails ends the run with its exit code") {
+  const Scratch scratch;
+  const Outcome outcome =
+      call("train --text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members 2");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("got 1 of 2, which ended with exit code 2: ") != std::string::npos);
+  CHECK(!std::filesystem::exists(scratch.path("out")));
+}
+
+TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
+  const Scratch scratch;
+  std::string command = "$GRADUS";
+  for (const std::string& word :
+       train(scratch, "out", {"--members", "2", "--steps", "100000", "--threads", "1"}))
+    command += " '" + word + "'";
+  const Outcome outcome = run_shell(concat(
+      command, " --quiet & pid=$!; while [ ! -e ", scratch.path("out/members/1/metrics.jsonl"),
+      " ]; do sleep 0.05; done; kill -9 $(cat /proc/$pid/task/$pid/children); wait $pid; echo code $?"));
+  CHECK(outcome.out == "code 137\n");
+  CHECK(outcome.err ==
+        concat("gradus: [train] each member must finish, got 1 of 2, which ended by signal 9, Killed: ",
+               scratch.path("out/members/1"), "\n"));
+}
+
+TEST_CASE("flags that do not go together with members are refused") {
+  const Scratch scratch;
+  const std::vector<std::vector<std::string>> others{
+      {"--ranks", "2"}, {"--stop-after", "3"}, {"--profile", scratch.path("p.json")}};
+  for (const std::vector<std::string>& flags : others) {
+    std::vector<std::string> words = train(scratch, "out", flags);
+    words.insert(words.end(), {"--members", "2"});
+    check_refused(words, {"--members", flags[0], "must not come together"});
+  }
+  check_refused(args("train --text - --members 2 --out", scratch.path("out")), {"--text -"});
+  check_refused(train(scratch, "out", args("--members 0")),
+                {"--members must be a whole number of at least 1"});
+  check_refused(train(scratch, "out", args("--members 2 --resume")), {"needs an ensemble, got none"});
+}
+
+}  // namespace gradus::cli::test_members
