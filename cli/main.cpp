@@ -47,7 +47,7 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
     check_output();
     return kDone;
   }
-  arguments = with_help_as_flag(app, std::move(arguments));
+  arguments = with_help_as_flag(app, with_new_names(std::move(arguments)));
   check_verb_comes_first(app, arguments, program);
   try {
     app.parse(

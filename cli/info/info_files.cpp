@@ -31,7 +31,7 @@ std::set<std::string> add_file(Listing& listing, const fs::path& file, const std
     names.insert(entry.name);
   }
   for (const auto& [key, value] : opened->header().metadata)
-    listing.metadata.emplace_back((shard.empty() ? "" : shard + ": ") + key, value);
+    listing.metadata.push_back({(shard.empty() ? "" : shard + ": ") + key, "", value});
   ++listing.files;
   listing.bytes += fs::file_size(file);
   return names;
@@ -60,6 +60,8 @@ Listing list(const fs::path& file) {
 
 }  // namespace
 
+constexpr size_t kWidest = 64;  // a column; a name may be longer
+
 int info_of_file(const std::string& path) {
   const Listing listing = list(path);
   const bool has_shards = !listing.entries.empty() && !listing.entries.front().shard.empty();
@@ -81,8 +83,13 @@ int info_of_file(const std::string& path) {
                     has_shards ? concat(" in ", listing.files, " shards") : "")
             << fact("tensors", grouped(std::ssize(listing.entries)), ", ",
                     grouped(static_cast<int64_t>(numbers)), " numbers", kinds.empty() ? "" : ": ", kinds);
-  for (const auto& [key, value] : listing.metadata)
-    std::cout << fact("metadata", files::plain(key), " = ", files::plain(value));
+  std::vector<TableRow> typed{{"key", "type", "value"}};
+  for (const auto& [key, type, value] : listing.metadata)
+    if (type.empty())
+      std::cout << fact("metadata", files::plain(key), " = ", files::plain(value));
+    else
+      typed.push_back({files::plain(key), type, files::plain(value)});
+  if (typed.size() > 1) std::cout << table(typed, {}, kWidest);
   return kDone;
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace gradus::cli {
@@ -19,7 +18,10 @@ struct Listing {
     uint64_t numbers, bytes;
   };
   std::vector<Entry> entries;
-  std::vector<std::pair<std::string, std::string>> metadata;
+  struct Metadata {
+    std::string key, type, value;  ///< type: empty for a text
+  };
+  std::vector<Metadata> metadata;
   size_t files = 0;
   uint64_t bytes = 0;  ///< of the files
 };

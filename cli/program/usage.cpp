@@ -3,7 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/nearest.hpp"
@@ -17,9 +20,11 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// What to do instead.
-const std::map<std::string, std::string> kOldVerbs = {
-#define GRADUS_OLD_VERB(name, now) {#name, now},
+struct OldVerb {
+  const char *words, *now;  ///< what runs in its place, if anything; what to do instead
+};
+const std::map<std::string, OldVerb> kOldVerbs = {
+#define GRADUS_OLD_VERB(name, words, now) {#name, {words, now}},
 #include "gradus/cli/program/old_verbs.def"
 #undef GRADUS_OLD_VERB
 };
@@ -136,6 +141,16 @@ Arguments with_help_as_flag(const CLI::App& app, Arguments arguments) {
   return arguments;
 }
 
+Arguments with_new_names(Arguments arguments) {
+  const auto old = arguments.empty() ? kOldVerbs.end() : kOldVerbs.find(arguments[0]);
+  if (old == kOldVerbs.end() || !*old->second.words) return arguments;
+  std::cerr << "note: " << old->first << " is now " << old->second.words << std::endl;
+  std::istringstream words(old->second.words);
+  arguments.erase(arguments.begin());
+  arguments.insert(arguments.begin(), std::istream_iterator<std::string>(words), {});
+  return arguments;
+}
+
 void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, const std::string& program) {
   const Arguments verbs = verbs_of(app);
   if (arguments.empty())
@@ -145,7 +160,7 @@ void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, con
   if (contains(verbs, first) || app.get_option_no_throw(flag_part(first))) return;
   if (const auto now = kOldVerbs.find(first); now != kOldVerbs.end())
     throw Error("there must be a verb first, got ", first,
-                ", which is none any more. Hint: ", with_program(now->second, program));
+                ", which is none any more. Hint: ", with_program(now->second.now, program));
   if (const std::string where = missing_from(first); !where.empty())
     throw Error("there must be a verb of this program first, got ", first, ", which it was built without",
                 where == "full" ? "." : concat(". Hint: build with the annex ", where, "."));

@@ -15,6 +15,10 @@ namespace gradus::cli {
 /// help is kept if a file named help exists.
 std::vector<std::string> with_help_as_flag(const CLI::App& app, std::vector<std::string> arguments);
 
+/// With an old name of a verb replaced by the words that mean the same today, which a note on the standard
+/// error tells.
+std::vector<std::string> with_new_names(std::vector<std::string> arguments);
+
 /// Throws Error, with the nearest verb as a hint, unless the first argument is a verb or a flag of the
 /// program.
 void check_verb_comes_first(const CLI::App& app, const std::vector<std::string>& arguments,

@@ -35,9 +35,8 @@ Listing list_gguf(const std::filesystem::path& file) {
                                concat("(", joined(tensor.shape), tensor.shape.size() == 1 ? ",)" : ")"), "",
                                tensor.bytes / tensor.type.bytes * tensor.type.block, tensor.bytes});
   for (const auto& [key, value] : header.keys)
-    listing.metadata.emplace_back(
-        concat(key, " (", gguf::name(static_cast<gguf::ValueType>(value.index())), ")"),
-        std::visit(ShownValue{}, value));
+    listing.metadata.push_back({key, std::string(gguf::name(static_cast<gguf::ValueType>(value.index()))),
+                                std::visit(ShownValue{}, value)});
   listing.files = 1;
   listing.bytes = std::filesystem::file_size(file);
   return listing;

@@ -40,6 +40,10 @@ int64_t rank_of(const std::vector<double>& p, int64_t token) {
 
 TEST_CASE("eval --tokens gives each token the probability that a forward gives it, beyond the block too") {
   const Trained run;
+  const Outcome old = call("predict", run.folder, "--prompt One"),
+                now = call("eval --tokens", run.folder, "--prompt One");
+  CHECK(old.out == now.out);
+  CHECK(old.err == "note: predict is now eval --tokens\n");
   auto [model, tokenizer] = train::load_trained(run.folder);
   std::string prompt;
   while (static_cast<int64_t>(prompt.size()) < model.config().block_size + 5)
