@@ -166,6 +166,14 @@ int64_t DecoderConfig::context_limit() const {
                                                               : block_size;
 }
 
+DecoderConfig DecoderConfig::reduced() const {
+  DecoderConfig config = *this;
+  if (attention.head_dim * n_head == n_embd) config.attention.head_dim = 0;
+  if (n_kv_head == n_head) config.n_kv_head = 0;
+  if (n_inner == architecture(arch).inner(n_embd)) config.n_inner = 0;
+  return config;
+}
+
 nn::NamedShapes DecoderConfig::parameter_shapes() const {
   const nn::NoInit no_init;
   Generator unused(0);

@@ -112,12 +112,8 @@ DecoderConfig config_from_json(std::string_view text, const std::string& file) {
   } catch (const Error& e) {
     fail("load_config", file, ": ", e.what());
   }
-  // Defaults stay 0, so that loading a saved config restores it.
-  if (config.attention.head_dim * config.n_head == config.n_embd) config.attention.head_dim = 0;
-  if (config.n_kv_head == config.n_head) config.n_kv_head = 0;
-  if (config.n_inner == row->inner(config.n_embd)) config.n_inner = 0;
   root.finish(kHarmless);
-  return config;
+  return config.reduced();
 }
 
 }  // namespace gradus::models

@@ -65,6 +65,8 @@ struct DecoderConfig {
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
   /// Features inside the MLP.
   int64_t inner() const;
+  /// With 0 for each size that is its default: so written, configs of one model are equal.
+  DecoderConfig reduced() const;
   /// Most tokens of a sequence: block_size, or, for a recurrent decoder, practically unlimited.
   int64_t context_limit() const;
 

@@ -169,7 +169,7 @@ models::Decoder make_model(const TrainConfig& config, const train::RunFolder* re
       config.lora > 0 ? resumed_adapters(*resumed, config) : train::load_last_model(*resumed);
   models::DecoderConfig trained = model.config();
   trained.block_size = std::min(trained.block_size, config.model.block_size);  // that of the windows
-  if (trained != config.model)
+  if (trained.reduced() != config.model.reduced())
     fail("train", "last/config.json and train.json must describe one model, got two in ", resumed->path(),
          ".");
   return model;

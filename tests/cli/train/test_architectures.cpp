@@ -90,6 +90,19 @@ TEST_CASE("a decoder that was stopped and resumed ends with the bits of one in o
   check_refused(args(resume, "--kv-heads 4"), {"--kv-heads of a resumed run must stay 2, got 4"});
 }
 
+TEST_CASE("a size that is given as its default resumes like one that is left out") {
+  const Scratch scratch;
+  for (const auto& [flag, value] : {std::pair("--kv-heads", "4"), std::pair("--hidden", "64")}) {
+    INFO(flag);
+    const std::string run = scratch.path(flag);
+    must(
+        "train --arch llama --layers 1 --heads 4 --embd 16 --block 8 --batch 2 --steps 1 --eval-tokens 16 "
+        "--quiet --text",
+        scratch.text(), "--out", run, flag, value);
+    must("train --resume --steps 2 --quiet --out", run);
+  }
+}
+
 TEST_CASE("the shape of a llama may come from a config file, and info tells its memory") {
   const Scratch scratch;
   const std::string text = scratch.text();
