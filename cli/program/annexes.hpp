@@ -1,4 +1,4 @@
-// What annexes add to the verbs of the main house, which includes none of them.
+// Functions that annexes set and verbs of the main house call. The main house includes no annex.
 #pragma once
 
 #include <cstdint>

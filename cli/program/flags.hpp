@@ -29,7 +29,7 @@ CLI::Option* one_of(const CLI::App& verb, CLI::Option* option, const Words& word
 /// Says which flags the help of a verb with many shows, besides --help; --help-all shows all. The flags must
 /// be there.
 void set_usual_flags(CLI::App& verb, const std::vector<std::string>& flags);
-/// What set_usual_flags() said; none for other verbs.
+/// The flags that set_usual_flags() named for this verb; empty if it was not called.
 std::set<const CLI::Option*> usual_flags(const CLI::App& verb);
 
 /// The names of a flag as they are typed: -h, --bias, --no-bias. None of an argument, or of a hidden flag.

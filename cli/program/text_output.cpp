@@ -74,7 +74,7 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
 std::string example_prompt(std::string_view text) {
   text = text.substr(0, kEnough);
   std::map<std::string_view, int64_t> count[2];  // of words, and of those with a capital
-  size_t begin = 0;                              // of the word that goes on
+  size_t begin = 0;                              // the current word starts here
   for (size_t at = 0; at <= text.size();) {
     const files::CodePoint c = files::first_code_point(text.substr(at));
     const size_t next = at + static_cast<size_t>(std::max(1, c.size));

@@ -99,7 +99,7 @@ Complaint about_extra(const CLI::App& verb, const std::string& extra, const std:
   return {concat("arguments must be flags and their values, got ", got, "."), hint};
 }
 
-/// What is wrong with the arguments of a verb. CLI11 says only that something is.
+/// Names the argument of a verb that is wrong, and why. CLI11 only reports that one is.
 Complaint complaint_about(const CLI::App& verb, const Arguments& arguments, const CLI::ParseError& error) {
   if (const Arguments extras = verb.remaining(); !extras.empty()) {
     const auto flag = std::find_if(extras.begin(), extras.end(), is_flag);

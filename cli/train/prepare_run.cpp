@@ -127,7 +127,7 @@ RunInput read_input_again(const TrainFlags& flags, const data::Tokenizer& known,
   }
 }
 
-/// The state from which a run goes on. Counts the steps of the config from there.
+/// Reads the checkpoint that a run resumes from, and makes the steps of the config count from it.
 train::Checkpoint load_checkpoint(const TrainFlags& flags, const train::RunFolder& folder,
                                   const TrainConfig& saved, const Corpus& corpus, TrainConfig& config) {
   train::Checkpoint checkpoint = folder.load_last();

@@ -16,8 +16,8 @@ inline constexpr int64_t kClosingSample = 300;
 double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
-/// given, and its steps, which so many `ranks` share. Throws Error if the text is too short for the context
-/// length of a preset.
+/// given, and its steps. `ranks` processes share each step. Throws Error if the text is too short for the
+/// context length of a preset.
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
                                             const RunTokens& tokens, int ranks,
                                             std::chrono::steady_clock::time_point start);

@@ -1,4 +1,4 @@
-// What formats add to verbs of the main house: `gradus info` of a GGUF file.
+// join_formats() lets `gradus info` describe GGUF files.
 #include <algorithm>
 
 #include "gradus/annexes/formats/gguf/gguf.hpp"

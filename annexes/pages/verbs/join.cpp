@@ -1,4 +1,4 @@
-// What pages add to verbs of the main house: report.html of `train`, and the page of `gradcheck --html`.
+// join_pages() lets `train` write report.html, and `gradcheck --html` write its page.
 #include "gradus/annexes/pages/graph_html.hpp"
 #include "gradus/annexes/pages/page.hpp"
 #include "gradus/annexes/pages/report/report.hpp"

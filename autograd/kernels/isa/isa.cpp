@@ -15,7 +15,7 @@
 namespace gradus::kernels {
 namespace {
 
-/// What differs between the two enums.
+/// The names, the environment variable and the detection of Level or Bf16Unit.
 template <class Isa>
 struct Traits;
 template <>

@@ -35,7 +35,7 @@ namespace gradus::kernels {
 enum class Level { GRADUS_LEVELS(GRADUS_ENUMERATE) };
 #undef GRADUS_ENUMERATE
 
-/// What multiplies in bfloat16, independently of the level.
+/// The instructions for matrix products in bfloat16. They are chosen independently of the level.
 enum class Bf16Unit {
   amx,          ///< TDPBF16PS
   avx512_bf16,  ///< VDPBF16PS
