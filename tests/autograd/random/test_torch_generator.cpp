@@ -1,5 +1,5 @@
 // The torch generators draw what PyTorch 1.13 draws: figures from it, exact to the last bit.
-// tests/torch_draws compares many more where PyTorch is installed.
+// tests/annexes/cases/replay has many more.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_torch_generator {
@@ -133,6 +133,15 @@ TEST_CASE("integers, permutations, samples") {
   CHECK(multinomial(p, 6, g, true).to_vector<int64_t>() ==
         std::vector<int64_t>{2, 2, 2, 2, 3, 2, 0, 0, 0, 2, 0, 2});
   CHECK(difference(bernoulli(p, g).reshape({8}), f32({0, 0, 0, 0, 1, 0, 0, 0}), 0) == "");
+}
+
+TEST_CASE("exponential") {
+  Generator g = Generator::torch(kSeed);
+  CHECK(difference(exponential({7}, g),
+                   f32({0.29266423, 1.4903417, 0.40829647, 1.2727501, 2.1103477, 0.24432486, 0.4907027}),
+                   0) == "");
+  CHECK(difference(exponential({3}, g, DType::float64),
+                   f64({0.5314761113113552, 0.5726870454422133, 0.11637219418291742}), 1e-14) == "");
 }
 
 TEST_CASE("the range of a random integer may be all of them but one") {
