@@ -1,6 +1,7 @@
 #!/bin/sh
 # documents.sh ROOT: prints each block of code in the documents that no test runs (see tests/readme/blocks.awk), each link in them
-# that leads to no file or heading, and README if it has more than 150 lines; exits 1 if there is one.
+# that leads to no file or heading, each path of the repository that they name and that is not there, and README if it has more than
+# 150 lines; exits 1 if there is one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$1"
@@ -23,12 +24,21 @@ broken_links() {
   done
 }
 
+# missing_paths PAGE: prints the paths in it that are not there. One with an asterisk is the files that it matches.
+missing_paths() {
+  # shellcheck disable=SC2013,SC2016
+  for path in $(grep -oE '`(files|autograd|nn|models|data|train|cli|annexes|tests|examples|docs|\.ci)/[A-Za-z0-9_./*-]*`' "$1" | tr -d '`'); do
+    [ -e "$path" ] || [ "$path" = data/cache/ ] || echo "$1: names $path, which is not there"
+  done
+}
+
 wrong=$(
   for page in README.md CONTRIBUTING.md data/README.md examples/*.md $(find docs -name '*.md' | sort); do
     [ -e "$page" ] || continue
     awk -f "$here/../readme/blocks.awk" "$page" || true
     broken_links "$page"
   done
+  find . -name 'build*' -prune -o -name '*.md' -print | while read -r page; do missing_paths "${page#./}"; done
   lines=$(wc -l <README.md)
   [ "$lines" -le 150 ] || echo "README.md: has $lines lines; 150 are allowed"
 )

@@ -61,34 +61,19 @@ printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/recipe.cpp"
 printf '#include "gradus/models/decoder.hpp"\n' >"$tree/train/decoder.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/cli/options.hpp"
-printf '// ./gradus train --json prints it.\nconst char* dashes = " -- ";\nint i = *"a" - --n;\n' >"$tree/train/words.cpp"
-printf 'fail("--out must be new");\n' >"$tree/cli/words.cpp"
-printf '  .name = "gpt2",\n' >"$tree/models/gpt2.cpp"
-printf '  .name = "llama",\n' >"$tree/models/llama.cpp"
-printf 'if (name == "gpt2") return "the shape of GPT-2";\n' >"$tree/train/preset.cpp"
-printf '      row<&C::lr>("lr", run),\n      row<&C::min_lr>(\n          "min-lr", run),\n' >"$tree/train/settings.cpp"
-printf 'const double lr = json.at("lr");\n' >"$tree/train/metrics.cpp"
-mkdir -p "$tree/cli/train"
-printf 'if (is_given("min-lr")) add_count(verb, "--threads");\n' >"$tree/cli/train/flags.cpp"
 printf '#include "gradus/nn/linear.hpp"\n' >"$tree/gradus.hpp"
 lines 4000 >"$tree/nn/long.cpp"
-good architectures
 good include_order
 good lines
-good settings
-good library_words
 
 bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order autograd/tensor/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
-bad include_order autograd/ops/a.hpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order autograd/a.hpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order files/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order autograd/tensor/a.cpp '#include "gradus/files/file.hpp"\n'
 bad include_order nn/a.cpp '#include <gradus/models/decoder.hpp>\n'
-bad include_order models/a.cpp '#  include "gradus/data/corpus.hpp"\n'
 bad include_order data/a.cpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order models/a.hpp '#include "../train/trainer.hpp"\n'
-bad include_order autograd/tensor/a.cpp '#include <cblas.h>\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
@@ -97,7 +82,6 @@ fails '*the main house is built without annexes*' "$here/include_order.sh" "$tre
 rm "$tree/nn/CMakeLists.txt"
 bad include_order train/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
-bad include_order train/b.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'
 circle "nn/a nn/b nn/c nn/d" 'nn/a.hpp>nn/b.hpp' 'nn/b.hpp>nn/c.hpp' 'nn/c.hpp>nn/d.hpp' 'nn/d.cpp>nn/a.hpp' \
@@ -119,7 +103,7 @@ rm "$tree/models/a.cpp"
 # A block of code in a document is run, or says why not.
 cat >"$tree/docs/good.md" <<'END'
 # A good page, in C++
-[itself](#a-good-page-in-c), [another](how-it-is-built.md), [a site](https://example.org/#there)
+[itself](#a-good-page-in-c), [another](how-it-is-built.md), [a site](https://example.org/#there), `nn/linear.hpp`, `nn/*.hpp`, `our/own.hpp`
 
 ```console
 $ ./gradus train
@@ -160,6 +144,7 @@ good documents
   bad documents docs/a.md '# A\n[b](#b)\n'
   bad documents docs/book/a.md '# A\n[b](good.md)\n'
   bad documents docs/a.md '# A\n[b](good.md#a)\n'
+  bad documents docs/a.md 'In `nn/gone.hpp`.\n'
   bad documents README.md "$(lines 151)\n"
 }
 printf '#pragma once\nclass Linear;  // not Bilinear\n' >"$tree/nn/linear.hpp"
@@ -171,12 +156,6 @@ printf '#pragma once\nclass Linear;  // not Bilinear\n' >"$tree/nn/linear.hpp"
   printf '| `Bilinear` | `nn::Linear(2, g)`, `x < "some"` | `another` |\n' >"$tree/docs/coming-from-pytorch.md"
 }
 good pytorch_names
-bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
-bad architectures cli/a.cpp 'config.arch = "llama";\n'
-bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
-bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
-bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
-bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 # too_long FILE LINES WHAT: with so many lines in FILE, lines.sh says that WHAT has too many.
 too_long() {
   mkdir -p "$(dirname "$tree/$1")"
@@ -191,26 +170,6 @@ lines 401 >"$tree/nn/a.cpp"
 good lines
 case $said in *'advice: nn/a.cpp has 401 lines'*) ;; *) echo "lines.sh: gave no advice" >&2 && exit 1 ;; esac
 rm "$tree/nn/a.cpp"
-bad settings train/a.cpp 'json["min-lr"] = 1;\n'
-bad settings cli/a.cpp 'add(verb, "--min-lr");\n'
-bad settings cli/train/a.cpp '  add_count(verb, "--lr", lr);\n'
-printf '      row<&C::rate>("lr", run),\n' >>"$tree/train/settings.cpp"
-fails 'train/settings.cpp: has two rows with the key lr*' "$here/settings.sh" "$tree"
-sed -i '$d' "$tree/train/settings.cpp"
-# shellcheck disable=SC2016
-bad stated_places docs/page.md 'In `nn/gone.hpp`.\n'
-# shellcheck disable=SC2016
-bad stated_places README.md 'In `nn/gone.hpp`.\n'
-bad stated_places nn/a.hpp '// Parts of b. Private to models.\n'
-# shellcheck disable=SC2016
-printf 'In `nn/linear.hpp`, `autograd/*/tensor.hpp` and `another/folder.hpp`.\n' >"$tree/README.md"
-printf '// Private to nn.\n' >"$tree/nn/a.hpp"
-good stated_places
-rm "$tree/nn/a.hpp"
-good include_order
-good lines
-good library_words
-
 # run_paths reads programs: a real one, if there is a compiler, and listings in the place of readelf's.
 mkdir "$tree/bin"
 # shellcheck disable=SC2016
@@ -362,7 +321,7 @@ rm "$tree/page_1.cpp" && fails '*' project
 
 # The commands of a page.
 mkdir -p "$tree/data" "$tree/tests/annexes/cases/replay"
-touch "$tree/CONTRIBUTING.md" "$tree/data/README.md" "$tree/tests/annexes/cases/replay/example.json"
+touch "$tree/README.md" "$tree/CONTRIBUTING.md" "$tree/data/README.md" "$tree/tests/annexes/cases/replay/example.json"
 ln -s "$readme" "$tree/tests/readme"
 script program <<'END'
 [ "$1" != broken ] || exit 1
