@@ -1,22 +1,11 @@
-// What the units of products in bfloat16 compute, one number after the other: the oracle of their kernels,
-// and kernels themselves, so that all around an instruction is tested on machines that lack it.
+// What the units of products in bfloat16 compute, one number after the other: the oracle of their kernels.
 //
 // Operations as Intel's Software Developer's Manual, volume 2, states them for VDPBF16PS and TDPBF16PS.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "vectors.hpp"
+#include "plain.hpp"
 
 namespace bf16_model {
 
@@ -71,34 +60,9 @@ inline Dot dot_of(Bf16Unit unit) {
   return unit == Bf16Unit::amx ? dot_amx : unit == Bf16Unit::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
 }
 
-/// A kernel that takes tiles apart and gives their numbers to a model.
-template <Dot dot>
-void multiply_by_model(const Bf16Tiles& tiles) {
-  const auto tile_of = [](const Bf16Strips& from, int64_t strip, int64_t tile) {
-    return reinterpret_cast<const bfloat16*>(from.data + strip * from.strip_step + tile * from.tile_step);
-  };
-  for (int64_t i = 0; i < tiles.rows * kStrip; ++i)
-    for (int64_t j = 0; j < tiles.columns * kStrip; ++j) {
-      float sum = tiles.start[i * tiles.start_stride + j];
-      for (int64_t tile = 0; tile < tiles.depth; ++tile) {
-        const bfloat16* const a = tile_of(tiles.left, i / kStrip, tile);
-        const bfloat16* const b = tile_of(tiles.right, j / kStrip, tile);
-        bfloat16 column[kDepth];
-        for (int64_t k = 0; k < kDepth; ++k) column[k] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
-        sum = dot(sum, a + i % kStrip * kDepth, column);
-      }
-      tiles.out[i * tiles.out_stride + j] = sum;
-    }
-}
-
-template <Dot dot>
-Bf16Kernel kernel(int64_t rows, int64_t columns, int64_t depth) {
-  return {.rows = rows,
-          .columns = columns,
-          .depth = depth,
-          .panel = 2 * columns,
-          .multiply = multiply_by_model<dot>};
-}
+/// What the sum at (i, j) begins with.
+using Start = std::function<float(int64_t i, int64_t j)>;
+inline const Start from_zero = [](int64_t, int64_t) { return 0.0F; };
 
 /// A product's operands as plain numbers, rounded: a (m, k), b (n, k), which is to be transposed.
 struct Bf16Operands {
@@ -128,8 +92,7 @@ struct Bf16Operands {
   }
 
   /// c (m, n), whose sums begin with start(i, j).
-  template <class Start>
-  std::vector<float> product(Dot dot, Start start) const {
+  std::vector<float> product(Dot dot, const Start& start = from_zero) const {
     std::vector<float> c(static_cast<size_t>(m * n));
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
@@ -144,9 +107,6 @@ struct Bf16Operands {
       }
     return c;
   }
-  std::vector<float> product(Dot dot) const {
-    return product(dot, [](int64_t, int64_t) { return 0.0F; });
-  }
 
  private:
   std::vector<bfloat16> rounded(int64_t rows, const std::vector<float>& x) const {
@@ -154,20 +114,6 @@ struct Bf16Operands {
     for (int64_t i = 0; i < rows; ++i) to_bfloat16(k, out.data() + i * padded(), x.data() + i * k);
     return out;
   }
-};
-
-/// A kernel with the edges and tiles of an instruction's, and so few tiles along k that there are many
-/// passes.
-struct Model {
-  const char* name;
-  Dot dot;
-  Bf16Kernel kernel;
-};
-inline const Model kModels[] = {
-    {"amx", dot_amx, kernel<dot_amx>(2, 2, 16)},
-    {"amx, short", dot_amx, kernel<dot_amx>(2, 2, 1)},
-    {"avx512_bf16", dot_avx512_bf16, kernel<dot_avx512_bf16>(1, 4, 2)},
-    {"widened", dot_widened, kernel<dot_widened>(1, 3, 2)},
 };
 
 inline constexpr float kUntouched = 1234.5F;

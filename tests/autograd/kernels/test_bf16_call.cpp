@@ -9,7 +9,6 @@ namespace gradus::kernels::test_bf16_call {
 using namespace vectors;
 using bf16_model::at_each_unit;
 using bf16_model::Bf16Operands;
-using bf16_model::kModels;
 using bf16_model::product;
 
 std::atomic<int> begun{0}, idle{0};
@@ -60,18 +59,19 @@ TEST_CASE("operands that do not fit are refused") {
 TEST_CASE("a kernel is begun before its first tile on a thread and ended after its last") {
   const Bf16Operands o(300, 100, 64);
   const PackedBf16 left = o.packed_left(), right = o.packed_right();
-  Bf16Kernel kernel = kModels[0].kernel;
+  const Bf16Unit unit = Bf16Unit::widened;
+  Bf16Kernel kernel = bf16_kernel(unit);
   static thread_local int here = 0;
   kernel.begin = [] { ++begun, ++here; };
   kernel.end = [] { --begun, --here; };
   kernel.multiply = [](const Bf16Tiles& tiles) {
     if (here != 1) ++idle;
-    kModels[0].kernel.multiply(tiles);
+    bf16_kernel(unit).multiply(tiles);
   };
   for (const int count : {1, 3}) {
     const Threads threads(count);
     begun = idle = 0;
-    CHECK(same_bits(product(kernel, left, right), o.product(kModels[0].dot)));
+    CHECK(same_bits(product(kernel, left, right), o.product(bf16_model::dot_of(unit))));
     CHECK(begun == 0);
     CHECK(idle == 0);
   }

@@ -47,17 +47,17 @@ TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles"
 
 TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on any number of threads") {
   at_each_emulated_unit([](Bf16Unit unit) {
-    const Bf16Operands o(33, 33, 600);
-    const PackedBf16 left = o.packed_left(), right = o.packed_right();
-    const std::vector<float> old = values<float>(o.m * o.n, 5, 9), bias = values<float>(o.n, 4, 8);
-    const auto from_old =
-        o.product(dot_of(unit), [&](int64_t i, int64_t j) { return old[static_cast<size_t>(i * o.n + j)]; });
-    const auto from_bias =
-        o.product(dot_of(unit), [&](int64_t, int64_t j) { return bias[static_cast<size_t>(j)]; });
-    for (const int count : {1, 3}) {
-      const Threads threads(count);
-      CHECK(same_bits(product(bf16_kernel(unit), left, right, {}, 5, old), from_old));
-      CHECK(same_bits(product(bf16_kernel(unit), left, right, {.bias = bias.data()}, 5, old), from_bias));
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 33, 600}, {20, 70, 1100}, {70, 20, 33}}) {
+      const Bf16Operands o(m, n, k);
+      const PackedBf16 left = o.packed_left(), right = o.packed_right();
+      const std::vector<float> old = values<float>(m * n, 5, 9), bias = values<float>(n, 4, 8);
+      const auto from_old = o.product(dot_of(unit), [&](int64_t i, int64_t j) { return old[i * o.n + j]; });
+      const auto from_bias = o.product(dot_of(unit), [&](int64_t, int64_t j) { return bias[j]; });
+      for (const int count : {1, 3}) {
+        const Threads threads(count);
+        CHECK(same_bits(product(bf16_kernel(unit), left, right, {}, 5, old), from_old));
+        CHECK(same_bits(product(bf16_kernel(unit), left, right, {.bias = bias.data()}, 5, old), from_bias));
+      }
     }
   });
 }

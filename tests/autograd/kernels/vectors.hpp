@@ -44,16 +44,6 @@ std::vector<T> values(int64_t n, double spread = 3, uint64_t seed = 1) {
   return x;
 }
 
-/// n values drawn from [-1, 1).
-template <class T>
-std::vector<T> random_values(int64_t n, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::vector<T> drawn(static_cast<size_t>(n));
-  for (T& value : drawn) value = uniform(generator);
-  return drawn;
-}
-
 /// Equal bit for bit, which NaN is to itself and 0 is not to -0.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
