@@ -1,7 +1,6 @@
 // Folders as others write them, made of the golden GPT-2 folder: renamed, turned, cut, in other numbers.
 #pragma once
 
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -63,34 +62,7 @@ inline Raw as_f64(const Tensor& x) {
   return raw_of<double>(x, "F64", [](float v) { return static_cast<double>(v); });
 }
 
-/// The value of a half, by IEEE 754's formula.
-inline double value_of_half(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-  return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
-}
-
-/// A half near to v, |v| < 65504: the greatest that is no further from 0.
-inline uint16_t half_near(float v) {
-  const auto sign = static_cast<uint16_t>(std::signbit(v) ? 0x8000 : 0);
-  uint16_t low = 0, high = 0x7C00;  // Halves of one sign are in the order of their bits.
-  while (high - low > 1) {
-    const auto middle = static_cast<uint16_t>((low + high) / 2);
-    (value_of_half(middle) <= std::abs(static_cast<double>(v)) ? low : high) = middle;
-  }
-  return static_cast<uint16_t>(sign | low);
-}
-
-inline Raw as_f16(const Tensor& x) { return raw_of<uint16_t>(x, "F16", half_near); }
 /// The upper half of the bits.
-inline float cut_to_bf16(float v) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, &v, sizeof bits);
-  bits &= 0xFFFF0000U;
-  std::memcpy(&v, &bits, sizeof v);
-  return v;
-}
 inline Raw as_bf16(const Tensor& x) {
   return raw_of<uint16_t>(x, "BF16", [](float v) {
     uint32_t bits = 0;

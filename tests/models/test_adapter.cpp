@@ -23,6 +23,13 @@ DecoderConfig config_of(const std::string& arch) {
   return config;
 }
 
+/// Gives the model adapters that change something.
+void adapt(Decoder& model, const nn::LoRAOptions& options, Generator& g) {
+  nn::add_lora(model, options, g);
+  for (const auto& [name, layer] : nn::linear_layers(model))
+    if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g));
+}
+
 /// A base model in a folder, and adapters of it in another one.
 struct Adapted {
   testing::TemporaryFolder root;
@@ -34,9 +41,7 @@ struct Adapted {
   explicit Adapted(const std::string& arch, const nn::LoRAOptions& options = {.rank = 2, .on = {"*.*"}})
       : model(config_of(arch), g) {
     save_pretrained(model, base);
-    nn::add_lora(model, options, g);
-    for (const auto& [name, layer] : nn::linear_layers(model))
-      if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g));
+    adapt(model, options, g);
     save();
   }
   void save() {
@@ -46,6 +51,13 @@ struct Adapted {
     update.commit_without_list();
   }
   files::FolderSnapshot snapshot() const { return {folder, {}}; }
+  std::vector<double> scales() const {
+    std::vector<double> all;
+    Decoder loaded = load_with_adapter(base, snapshot(), model.config());
+    for (const auto& [name, layer] : nn::linear_layers(loaded))
+      if (layer->lora) all.push_back(layer->lora->scale);
+    return all;
+  }
   Tensor logits() const { return model(idx).detach(); }
   void set(const std::string& field, const json& value) const {
     json config = json::parse(files::read(folder / kAdapterConfig));
@@ -81,9 +93,7 @@ TEST_CASE("a base may be a checkpoint, and is known by its bytes") {
     CHECK(weights_checksum(base) == "21b0e4ef");  // Python's zlib.crc32 of nano.pt
     Decoder model = load_pretrained(base);
     Generator g(7);
-    nn::add_lora(model, {.rank = 2}, g);
-    for (const auto& [name, layer] : nn::linear_layers(model))
-      if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g));
+    adapt(model, {.rank = 2}, g);
     for (const std::string sum : {"21b0e4ef", "00000000", "21b0e4ee"}) {
       files::FolderUpdate update(folder);
       save_adapter(model, base.string(), sum, update);
@@ -117,18 +127,11 @@ TEST_CASE("the files have PEFT's names") {
 
 TEST_CASE("other ranks, alphas and scales of PEFT's are read") {
   const Adapted saved("llama", {.rank = 4, .alpha = 8, .on = {"q_proj"}});
-  const auto scales = [&] {
-    std::vector<double> all;
-    Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
-    for (const auto& [name, layer] : nn::linear_layers(model))
-      if (layer->lora) all.push_back(layer->lora->scale);
-    return all;
-  };
-  CHECK(scales() == std::vector<double>{2, 2});
+  CHECK(saved.scales() == std::vector<double>{2, 2});
   saved.set("use_rslora", true);
-  CHECK(scales() == std::vector<double>{4, 4});
+  CHECK(saved.scales() == std::vector<double>{4, 4});
   saved.set("alpha_pattern", {{"layers.1.self_attn.q_proj", 2}});
-  CHECK(scales() == std::vector<double>{4, 1});
+  CHECK(saved.scales() == std::vector<double>{4, 1});
 }
 
 TEST_CASE("patterns match whole parts of the names that PEFT sees, the first that fits") {
@@ -139,11 +142,7 @@ TEST_CASE("patterns match whole parts of the names that PEFT sees, the first tha
   const Adapted saved(arch, {.rank = 2, .alpha = 4, .on = {layer}});
   const auto scales = [&](const std::string& patterns) {
     saved.set("alpha_pattern", json::parse(patterns));
-    std::vector<double> all;
-    Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
-    for (const auto& [name, linear] : nn::linear_layers(model))
-      if (linear->lora) all.push_back(linear->lora->scale);
-    return all;
+    return saved.scales();
   };
   // PEFT: re.match(rf"(.*\\.)?({key})$", name), the first key of the object that matches.
   CHECK(scales("{}") == std::vector<double>{2, 2});

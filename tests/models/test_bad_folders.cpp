@@ -43,13 +43,6 @@ const BadFolder kBadTensors[] = {
        f.config = {{"block_size", 6}, {"vocab_size", 11}};
      },
      "config.json must have a field 'n_embd'."},
-    {"nothing", [](Foreign& f) { f.tensors.clear(); }, "missing: wte.weight, wpe.weight, "},
-    {"one is missing", [](Foreign& f) { f.tensors.erase("h.1.mlp.c_fc.bias"); },
-     "got missing: h.1.mlp.c_fc.bias. Hint"},
-    {"one too many", [](Foreign& f) { f.tensors["h.0.attn.rope"] = floats({2}); },
-     "got unexpected: h.0.attn.rope. Hint"},
-    {"a layer too many", [](Foreign& f) { f.tensors["h.2.ln_1.weight"] = floats({16}); },
-     "got unexpected: h.2.ln_1.weight. Hint"},
     {"all faults in one message",
      [](Foreign& f) {
        f.tensors.erase("ln_f.bias");
@@ -67,8 +60,6 @@ const BadFolder kBadTensors[] = {
        f.tensors["h.0.mlp.c_fc.weight"].shape = {64, 16};
      },
      "misshaped: h.0.mlp.c_fc.weight (64, 16) for (16, 64). Hint"},
-    {"a scalar for a vector", [](Foreign& f) { f.tensors["ln_f.bias"] = testing::as_f32(zeros({})); },
-     "misshaped: ln_f.bias () for (16,). Hint"},
     {"a vocabulary that is longer, but not filled up", [](Foreign& f) { f.pad("wte.weight", 12); },
      "misshaped: wte.weight (12, 16) for (11, 16). Hint"},
     {"one filled up too far", [](Foreign& f) { f.pad("wte.weight", 1088); },
@@ -88,44 +79,12 @@ const BadFolder kBadTensors[] = {
      "got missing: lm_head.weight. Hint"},
     {"one name twice", [](Foreign& f) { f.tensors["transformer.ln_f.bias"] = f.tensors["ln_f.bias"]; },
      "names must be unique, got ln_f.bias and transformer.ln_f.bias for one parameter."},
-    {"weights of whole numbers",
-     [](Foreign& f) {
-       f.tensors["ln_f.bias"] = {"I32", {16}, std::string(64, '\0')};
-     },
-     "dtype of 'ln_f.bias' must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got I32."},
-    {"weights of 8 bits",
-     [](Foreign& f) {
-       f.tensors["ln_f.bias"] = {"F8_E4M3", {16}, std::string(16, '\0')};
-     },
-     "to be loaded, got F8_E4M3."},
-    {"a dtype of nobody's",
-     [](Foreign& f) {
-       f.tensors["ln_f.bias"] = {"F12", {16}, std::string(24, '\0')};
-     },
-     "dtype must be one that safetensors defines, got 'F12'."},
-    {"fewer bytes than the shape says", [](Foreign& f) { f.tensors["ln_f.bias"].bytes.resize(60); },
-     "data_offsets must span the 64 bytes of F32 (16,), got"},
-    {"a shape that is none", [](Foreign& f) { f.tensors["ln_f.bias"].shape = {-16}; }, "shape[0] must be"},
-    {"no bytes at all", [](Foreign& f) { f.tensors["ln_f.bias"].bytes.clear(); },
-     "must span the 64 bytes of F32 (16,), got"},
     {"the book without a head",
      [](Foreign& f) {
        f.make_book(false);
        f.tensors.erase("out_head.weight");
      },
      "got missing: out_head.weight. Hint"},
-    {"the book, one bias missing",
-     [](Foreign& f) {
-       f.make_book(true);
-       f.tensors.erase("trf_blocks.1.att.W_key.bias");
-     },
-     "got missing: trf_blocks.1.att.W_key.bias. Hint"},
-    {"the book, a norm of PyTorch's names",
-     [](Foreign& f) {
-       f.make_book(true);
-       f.rename("final_norm.scale", "final_norm.weight");
-     },
-     "got missing: final_norm.scale; unexpected: final_norm.weight. Hint"},
     {"the book, matrices turned",
      [](Foreign& f) {
        f.make_book(true);
@@ -146,17 +105,11 @@ const BadIndex kBadIndexes[] = {
      "model.safetensors.index.json must have a field 'weight_map'."},
     {"an empty map", [](json& i, const Foreign&) { i["weight_map"] = json::object(); },
      "weight_map must have tensors, got none."},
-    {"a list for a map", [](json& i, const Foreign&) { i["weight_map"] = json::array(); },
-     "weight_map must be"},
     {"a number for a file", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = 1; },
      "weight_map, wte.weight must be a string, got 1."},
     {"a way out of the folder",
      [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = "../secret.safetensors"; },
      "must be the name of a file in the same folder, got '../secret.safetensors'."},
-    {"a way from the root", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = "/etc/passwd"; },
-     "must be the name of a file in the same folder, got '/etc/passwd'."},
-    {"the folder itself", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = ".."; },
-     "must be the name of a file in the same folder, got '..'."},
     {"too many files",
      [](json& i, const Foreign&) {
        for (int n = 0; n < 600; ++n) i["weight_map"][concat("t", n)] = concat("f", n);
@@ -213,15 +166,6 @@ TEST_CASE("an index and shards that do not belong together") {
     std::ofstream(file) << index.dump();
     INFO(bad.what);
     CHECK_HAS(said_of(foreign), bad.reason);
-  }
-}
-
-TEST_CASE("a checkpoint that was cut short is refused by its name") {
-  for (const std::string name : {"pytorch_model.bin", "model.pth", "ckpt.pt"}) {
-    const Foreign foreign;
-    foreign.write_config();
-    std::ofstream(foreign.folder / name) << "PK";
-    CHECK_HAS(said_of(foreign), name + ": must end with the directory of a zip");
   }
 }
 

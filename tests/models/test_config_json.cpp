@@ -95,17 +95,12 @@ TEST_CASE("what a config leaves out is what transformers takes") {
   CHECK(gpt2 ==
         DecoderConfig{
             .vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.1});
-  const DecoderConfig config = read(llama());
-  CHECK(config == DecoderConfig{.arch = "llama",
-                                .vocab_size = 11,
-                                .block_size = 8,
-                                .n_layer = 2,
-                                .n_head = 4,
-                                .n_embd = 16,
-                                .bias = false,
-                                .norm_eps = 1e-6,
-                                .n_inner = 20,
-                                .tie_word_embeddings = false});
+  DecoderConfig expected = kSmallLlama;
+  expected.n_kv_head = 0;
+  expected.norm_eps = 1e-6;
+  expected.n_inner = 20;
+  expected.tie_word_embeddings = false;
+  CHECK(read(llama()) == expected);
   json newer = llama();
   newer["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5e5}};
   newer["num_key_value_heads"] = nullptr;
@@ -195,32 +190,21 @@ const Bad kBadGpt2[] = {
     {R"({"model_type": "opt"})",
      "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'gemma3_text' or 'mingru', "
      "got 'opt'."},
-    {R"({"model_type": "gemma3"})", "got 'gemma3'."},
-    {R"({"model_type": 2})", "model_type must be"},
     {R"({"activation_function": "relu"})",
      "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh' or 'gelu_fast', got 'relu'."},
-    {R"({"activation_function": "gelu"})", "got 'gelu'."},
     {R"({"scale_attn_by_inverse_layer_idx": true})",
      "scale_attn_by_inverse_layer_idx is not read and may change the meaning; it must be left out, got "
      "true."},
     {R"({"scale_attn_weights": false})", "scale_attn_weights must be true, got false."},
-    {R"({"add_cross_attention": true})", "add_cross_attention is not read and may change the meaning"},
-    {R"({"quantization_config": {"bits": 4}})", "quantization_config is not read and may change the meaning"},
     {R"({"pruned_heads": {"0": [1]}})", "it must be left out, got an object of 1."},
     {R"({"n_inner": 63})", "n_inner must be null or 64, got 63."},
-    {R"({"n_head": 5})", "[decoder] `n_head` must divide `n_embd`, got 5 and 16."},
-    {R"({"n_head": 0})", "`n_head` must be in [1, 1000000], got 0."},
     {R"({"n_embd": 4611686018427387904})",
      "[decoder] `n_embd` must be in [1, 1000000], got 4611686018427387904."},
     {R"({"n_positions": null})", "f must have a field 'n_positions'."},
-    {R"({"n_embd": null})", "must have a field 'n_embd'."},
-    {R"({"n_embd": "sixteen"})", "n_embd must be a whole number of 64 bits, got 'sixteen'."},
     {R"({"n_layer": 2.5})", "n_layer must be a whole number of 64 bits, got 2.5."},
-    {R"({"layer_norm_epsilon": 0})", "`norm_eps` must be in (0, 1), got 0."},
     {R"({"resid_pdrop": "x"})", "resid_pdrop must be a number, got 'x'."},
     {R"({"attn_pdrop": 0.5})", "f must have equal dropouts, got resid_pdrop 0.25 and attn_pdrop 0.5."},
     {R"({"gradus_bias": 1})", "gradus_bias must be true or false, got 1."},
-    {R"({"tie_word_embeddings": "yes"})", "tie_word_embeddings must be true or false, got 'yes'."},
     {"[]", "f must be an object"},
 };
 const Bad kBadLlamas[] = {
@@ -245,22 +229,15 @@ const Bad kBadLlamas[] = {
      "rope_parameters, rope_type must be 'default', 'linear', 'llama3' or 'yarn', got 'longrope'."},
     {R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor must be 1 or 1.0 or null, got 0.5."},
     {R"({"num_key_value_heads": 3})", "[decoder] `n_kv_head` must divide `n_head`, got 3 and 4."},
-    {R"({"num_key_value_heads": 0})", "num_key_value_heads must be a whole number of at least 1, got 0."},
-    {R"({"rms_norm_eps": 0})", "[decoder] `norm_eps` must be in (0, 1), got 0."},
-    {R"({"num_attention_heads": 3})", "[decoder] `n_head` must divide `n_embd`, got 3 and 16."},
-    {R"({"num_hidden_layers": 2.5})", "num_hidden_layers must be a whole number of 64 bits, got 2.5."},
     {R"({"intermediate_size": null})", "f must have a field 'intermediate_size'."},
 };
 const Bad kBadGemmas[] = {
     {R"({"query_pre_attn_scalar": 168})", "query_pre_attn_scalar must be 256 or 256.0, got 168."},
     {R"({"attn_logit_softcapping": 50.0})", "attn_logit_softcapping is not read and may change the meaning"},
-    {R"({"final_logit_softcapping": 30.0})",
-     "final_logit_softcapping is not read and may change the meaning"},
     {R"({"rope_local_base_freq": 5000.0})", "rope_local_base_freq must be 10000 or 10000.0, got 5000.0."},
     {R"({"rope_parameters": {"sliding_attention": {"rope_type": "linear"}, "rope_type": "default"}})",
      "rope_parameters, sliding_attention, rope_type must be 'default', got 'linear'."},
     {R"({"hidden_activation": "gelu"})", "hidden_activation must be 'gelu_pytorch_tanh', got 'gelu'."},
-    {R"({"attention_bias": true})", "attention_bias is not read and may change the meaning"},
     {R"({"use_bidirectional_attention": true})",
      "use_bidirectional_attention is not read and may change the meaning"},
     {R"({"sliding_window": 0})", "sliding_window must be a whole number of at least 1, got 0."},

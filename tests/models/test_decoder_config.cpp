@@ -57,26 +57,18 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
       {gpt2, "`vocab_size` must be in [1, 1000000000], got -1.", [](C& c) { c.vocab_size = -1; }},
       {gpt2, "`block_size` must be in [1, 1000000000], got 0.", [](C& c) { c.block_size = 0; }},
       {gpt2, "`n_layer` must be in [1, 10000], got 10001.", [](C& c) { c.n_layer = 10001; }},
-      {gpt2, "`n_embd` must be in [1, 1000000], got 0.", [](C& c) { c.n_embd = 0; }},
-      {gpt2, "`n_head` must be in [1, 1000000], got -4.", [](C& c) { c.n_head = -4; }},
       {gpt2, "`n_head` must divide `n_embd`, got 3 and 128.", [](C& c) { c.n_head = 3; }},
       {gpt2, "`dropout` must be in [0, 1), got 1.", [](C& c) { c.dropout = 1.0; }},
-      {gpt2, "`dropout` must be in [0, 1), got nan.", [](C& c) { c.dropout = std::nan(""); }},
       {gpt2, "`norm_eps` must be in (0, 1), got 0.", [](C& c) { c.norm_eps = 0.0; }},
-      {gpt2, "`norm_eps` must be in (0, 1), got nan.", [](C& c) { c.norm_eps = std::nan(""); }},
       {gpt2, "`n_kv_head` must be left out with `arch` gpt2, got 2.", [](C& c) { c.n_kv_head = 2; }},
-      {gpt2, "`n_inner` must be left out with `arch` gpt2, got 20.", [](C& c) { c.n_inner = 20; }},
       {gpt2, "`rope_theta` must be left out with `arch` gpt2, got 5.", [](C& c) { c.rope_theta = 5; }},
-      {gpt2, "`qk_norm` must be left out with `arch` gpt2, got true.", [](C& c) { c.qk_norm = true; }},
       {gpt2, "`arch` must be gpt2, llama, gemma or mingru, got 'bert'.", [](C& c) { c.arch = "bert"; }},
       {llama, "`n_kv_head` must divide `n_head`, got 3 and 4.", [](C& c) { c.n_kv_head = 3; }},
-      {llama, "`n_kv_head` must divide `n_head`, got -1 and 4.", [](C& c) { c.n_kv_head = -1; }},
       {llama, "`n_kv_head` must divide `n_head`, got 8 and 4.", [](C& c) { c.n_kv_head = 8; }},
       {llama, "`n_head` must divide `n_embd` into heads of an even size with `arch` llama, got 4 and 12.",
        [](C& c) { c.n_embd = 12; }},
       {llama, "`n_inner` must be in [0, 1000000], got -1.", [](C& c) { c.n_inner = -1; }},
       {llama, "`rope_theta` must be a finite number above 0, got 0.", [](C& c) { c.rope_theta = 0; }},
-      {llama, "`rope_theta` must be a finite number above 0, got -1.", [](C& c) { c.rope_theta = -1; }},
       {llama, "`rope_theta` must be a finite number above 0, got nan.",
        [](C& c) { c.rope_theta = std::nan(""); }},
       {llama, "`bias` must be false with `arch` llama, whose layers have none, got true.",
@@ -89,12 +81,7 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
        "`qk_norm` and biases must be false with `arch` gemma, which always has these norms and never biases, "
        "got true.",
        [](C& c) { c.qk_norm = true; }},
-      {gemma, "`bias` must be false with `arch` gemma, whose layers have none, got true.",
-       [](C& c) { c.bias = true; }},
-      {gemma, "`n_kv_head` must divide `n_head`, got 3 and 4.", [](C& c) { c.n_kv_head = 3; }},
       {mingru, "`n_head` must be 1 with `arch` mingru, got 4.", [](C& c) { c.n_head = 4; }},
-      {mingru, "`n_kv_head` must be 0 with `arch` mingru, got 1.", [](C& c) { c.n_kv_head = 1; }},
-      {mingru, "`rope_theta` must be 10000 with `arch` mingru, got 5.", [](C& c) { c.rope_theta = 5; }},
       {mingru, "`qk_norm` must be false with `arch` mingru, which has no queries, got true.",
        [](C& c) { c.qk_norm = true; }},
       {mingru, "`bias` must be false with `arch` mingru, which always has its biases, got true.",
@@ -106,11 +93,6 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
     CHECK_THROWS_WITH(config.validate(), concat("[decoder] ", c.message));
     Generator g(1);
     CHECK_THROWS_WITH(Decoder(config, g), concat("[decoder] ", c.message));
-  }
-  for (const double base : {0.25, 1e-30, 1e6}) {
-    C config = llama;
-    config.rope_theta = base;
-    CHECK_NOTHROW(config.validate());
   }
 }
 

@@ -3,6 +3,7 @@
 #include "autograd/kernels/vectors.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/models/generate.hpp"
+#include "models/llama.hpp"
 
 namespace gradus::models::test_draft {
 
@@ -13,18 +14,15 @@ using Tokens = std::vector<int64_t>;
 static_assert(nn::kFewPositions <= kernels::kFewRows);  // whose bits do not depend on how many they are
 
 Decoder a_model(const std::string& arch, DType weights) {
-  Generator g(5);
-  Decoder model({.arch = arch,
-                 .vocab_size = 37,
-                 .block_size = 40,
-                 .n_layer = 2,
-                 .n_head = 4,
-                 .n_embd = 40,
-                 .bias = arch == "gpt2",
-                 .n_kv_head = arch == "llama" ? 2 : 0},
-                g);
-  for (auto& [name, p] : model.named_parameters())
-    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
+  Decoder model = wide_model({.arch = arch,
+                              .vocab_size = 37,
+                              .block_size = 40,
+                              .n_layer = 2,
+                              .n_head = 4,
+                              .n_embd = 40,
+                              .bias = arch == "gpt2",
+                              .n_kv_head = arch == "llama" ? 2 : 0},
+                             5);
   if (weights != DType::float32) model.to(weights);
   model.eval();
   return model;
@@ -71,20 +69,21 @@ TEST_CASE("decode_all() has the bits of as many calls of decode()") {
     }
 }
 
-TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
-  for (const char* arch : {"gpt2", "llama", "gemma"}) {
-    const Decoder model = a_model(arch, DType::float32);
-    for (const int64_t draft : {1, 3, 7}) {
-      NextToken plain(model), drafting(model, draft);
-      Tokens text = a_text();
-      for (int64_t i = 0; i < 25; ++i) text.push_back(i * i % 11);  // past the block too
-      for (size_t size = 4; size <= text.size(); size += size == 12 ? 3 : 1) {
-        const std::span<const int64_t> seen(text.data(), size);
-        CHECK(vectors::same_bits(drafting.logits(seen).to_vector<float>(),
-                                 plain.logits(seen).to_vector<float>()));
-      }
-    }
+/// Compares the logits with a draft and without, bit for bit, as the text grows.
+void check_drafting(const Decoder& model, const Tokens& text, int64_t draft) {
+  NextToken plain(model), drafting(model, draft);
+  for (size_t size = 4; size <= text.size(); size += size == 12 ? 3 : 1) {
+    const std::span<const int64_t> seen(text.data(), size);
+    REQUIRE(
+        vectors::same_bits(drafting.logits(seen).to_vector<float>(), plain.logits(seen).to_vector<float>()));
   }
+}
+
+TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
+  Tokens text = a_text();
+  for (int64_t i = 0; i < 25; ++i) text.push_back(i * i % 11);  // past the block too
+  for (const char* arch : {"gpt2", "llama", "gemma"})
+    for (const int64_t draft : {1, 3, 7}) check_drafting(a_model(arch, DType::float32), text, draft);
 }
 
 TEST_CASE("where a product of one row is too small to have the bits of several, nothing is drafted") {
@@ -94,30 +93,19 @@ TEST_CASE("where a product of one row is too small to have the bits of several, 
       GENERATE(values<std::array<int64_t, 4>>({{32, 4, 1, 37}, {16, 2, 2, 37}, {40, 4, 4, 7}}));
   const auto [n_embd, n_head, n_kv_head, vocab_size] = sizes;
   INFO("width " << n_embd << ", heads of keys " << n_kv_head << ", vocabulary " << vocab_size);
-  Generator g(5);
-  Decoder model({.arch = "llama",
-                 .vocab_size = vocab_size,
-                 .block_size = 64,
-                 .n_layer = 2,
-                 .n_head = n_head,
-                 .n_embd = n_embd,
-                 .bias = false,
-                 .n_kv_head = n_kv_head},
-                g);
-  for (auto& [name, p] : model.named_parameters())
-    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
+  Decoder model = wide_model({.arch = "llama",
+                              .vocab_size = vocab_size,
+                              .block_size = 64,
+                              .n_layer = 2,
+                              .n_head = n_head,
+                              .n_embd = n_embd,
+                              .bias = false,
+                              .n_kv_head = n_kv_head},
+                             5);
   model.eval();
-  NextToken plain(model), drafting(model, 7);
-  const Tokens text = [] {
-    Tokens all;
-    for (int i = 0; i < 60; ++i) all.push_back(i % 5);
-    return all;
-  }();
-  for (size_t size = 4; size <= text.size(); ++size) {
-    const std::span<const int64_t> seen(text.data(), size);
-    REQUIRE(
-        vectors::same_bits(drafting.logits(seen).to_vector<float>(), plain.logits(seen).to_vector<float>()));
-  }
+  Tokens text;
+  for (int i = 0; i < 60; ++i) text.push_back(i % 5);
+  check_drafting(model, text, 7);
 }
 
 TEST_CASE("a text is the same with a draft and without, drawn or not, to the block's end and beyond") {

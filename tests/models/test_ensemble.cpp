@@ -65,21 +65,6 @@ TEST_CASE("an ensemble's probabilities are the means of its members'") {
   CHECK(check_outputs(ensemble).failed().empty());
 }
 
-TEST_CASE("an ensemble writes text with and without its state") {
-  const SavedEnsemble saved("llama");
-  const Decoder ensemble = load_pretrained(saved.folder.path());
-  Generator a(1), b(1);
-  const SampleOptions options{.max_new_tokens = 20, .temperature = 0.7};
-  const std::vector<int64_t> text = generate(ensemble, {1, 2}, options, a);
-  std::vector<int64_t> tokens{1, 2};
-  while (tokens.size() < 22) {
-    const auto T = std::min<int64_t>(8, std::ssize(tokens));
-    const Tensor logits = ensemble(tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T}));
-    tokens.push_back(sample_token(logits.detach().select(0, 0).select(0, T - 1), options, b));
-  }
-  CHECK(text == std::vector<int64_t>(tokens.begin() + 2, tokens.end()));
-}
-
 TEST_CASE("an ensemble is trained by the loss of its mean") {
   DecoderConfig config = config_of("llama");
   config.n_member = 2;

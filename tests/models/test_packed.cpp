@@ -1,6 +1,7 @@
 // Several sequences in a row: each has the losses and gradients that it has alone.
 #include "autograd/compare.hpp"
 #include "gradus/models/architecture.hpp"
+#include "models/llama.hpp"
 
 namespace gradus::models::test_packed {
 
@@ -14,9 +15,7 @@ DecoderConfig small(const std::string& arch) {
 }
 
 Decoder decoder_of(const DecoderConfig& config) {
-  Generator random(7);
-  Decoder model(config, random);
-  for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), random) * 0.4 + p.detach());
+  Decoder model = testing::wide_model(config, 7);
   model.to(DType::float64);
   return model;
 }
@@ -70,13 +69,7 @@ TEST_CASE("packed sequences have the losses and gradients of single ones") {
 }
 
 TEST_CASE("a recurrent decoder reads one sequence a row") {
-  Decoder model = decoder_of({.arch = "mingru",
-                              .vocab_size = 13,
-                              .block_size = 12,
-                              .n_layer = 1,
-                              .n_head = 1,
-                              .n_embd = 8,
-                              .bias = false});
+  Decoder model = decoder_of(testing::kSmallMinGru);
   const Tensor x = ints({1, 2, 3, 0}), y = ints({2, 3, -100, -100});
   const double alone = model.loss(ints({1, 2, 3}), ints({2, 3, -100})).item();
   CHECK(std::abs(model.loss(x, y, nullptr, ints({0, 0, 0, 3})).item() - alone) < 1e-12);

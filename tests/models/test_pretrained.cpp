@@ -57,16 +57,9 @@ TEST_CASE("tensors have the names and shapes of transformers' files") {
     const Decoder model = make_model(bias);
     const nn::StateDict stored = check(model, 2 + 2 * 12 + 2,
                                        {{"wte.weight", {11, 8}},
-                                        {"wpe.weight", {8, 8}},
                                         {"h.1.attn.c_attn.weight", {8, 24}},
-                                        {"h.1.attn.c_attn.bias", {24}},
-                                        {"h.0.attn.c_proj.weight", {8, 8}},
-                                        {"h.0.attn.c_proj.bias", {8}},
                                         {"h.0.mlp.c_fc.weight", {8, 32}},
-                                        {"h.0.mlp.c_fc.bias", {32}},
                                         {"h.0.mlp.c_proj.weight", {32, 8}},
-                                        {"h.0.mlp.c_proj.bias", {8}},
-                                        {"h.0.ln_1.bias", {8}},
                                         {"ln_f.bias", {8}}});
     CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(),
                      model.state_dict().at("h.0.attn.c_proj.weight"), 0.0) == "");
@@ -82,22 +75,7 @@ TEST_CASE("tensors have the names and shapes of transformers' files") {
         {{"lm_head.weight", {11, 16}}, {"model.layers.0.self_attn.q_norm.weight", {4}}});
 }
 
-TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
-  const Decoder model = make_model();
-  const SavedModel saved(model);
-  nn::StateDict stored;
-  for (const auto& [name, values] : nn::load_safetensors(saved.weights))
-    stored["transformer." + name] = values;
-  stored["transformer.h.0.attn.bias"] = ones({1, 1, 8, 8}, DType::boolean);
-  stored["transformer.h.1.attn.masked_bias"] = full({}, -1e4);
-  stored["lm_head.weight"] = model.state_dict().at("wte.weight");
-  nn::save_safetensors(saved.weights, stored);
-  saved.set("activation_function", "gelu_pytorch_tanh");
-  saved.set("n_inner", 32);
-  check_same(load_pretrained(saved.folder.path()), model);
-}
-
-TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others do not") {
+TEST_CASE("an equal tied head and old frequencies of llama are read over") {
   const Decoder model = wide_model(kSmallLlama, 35);
   const SavedModel saved(model);
   nn::StateDict stored = nn::load_safetensors(saved.weights);
@@ -105,41 +83,14 @@ TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others
   stored["model.layers.0.self_attn.rotary_emb.inv_freq"] = ones({2});
   nn::save_safetensors(saved.weights, stored);
   check_same(load_pretrained(saved.folder.path()), model);
-
-  stored["lm_head.weight"] = model.state_dict().at("model.embed_tokens.weight") * 2.0;
-  nn::save_safetensors(saved.weights, stored);
-  CHECK(
-      saved.refusal() ==
-      "[load_pretrained] model.safetensors: lm_head.weight must equal model.embed_tokens.weight, the output "
-      "projection is tied to it, got other values. Hint: if it is not tied, config.json must have "
-      "\"tie_word_embeddings\": false.");
-  stored.erase("lm_head.weight");
-  stored["model.layers.0.self_attn.q_proj.bias"] = zeros({16});
-  stored["model.layers.1.self_attn.v_proj.weight"] = zeros({16, 16});
-  stored.erase("model.norm.weight");
-  nn::save_safetensors(saved.weights, stored);
-  CHECK(
-      saved.refusal() ==
-      "[load_pretrained] model.safetensors: [load_state_dict] names and shapes must be those of the module, "
-      "got missing: model.norm.weight; unexpected: model.layers.0.self_attn.q_proj.bias; misshaped: "
-      "model.layers.1.self_attn.v_proj.weight (16, 16) for (8, 16). Hint: the values were saved from a model "
-      "of another shape.");
 }
 
-TEST_CASE("weights that do not fit are refused: see test_bad_folders.cpp") {
+TEST_CASE("biases in a model without are refused, and a file that is not there") {
   const SavedModel saved(make_model());
-  SECTION("biases in a model without") {
-    saved.set("gradus_bias", false);
-    CHECK_HAS(saved.refusal(), "bias must be 0 in a model without biases.");
-  }
-  SECTION("a file cut short") {
-    std::filesystem::resize_file(saved.weights, std::filesystem::file_size(saved.weights) - 1);
-    CHECK_HAS(saved.refusal(), "[safetensors] model.safetensors: values must fill");
-  }
-  SECTION("no file") {
-    std::filesystem::remove(saved.weights);
-    CHECK(saved.refusal() == "[safetensors] model.safetensors: cannot be read: No such file or directory.");
-  }
+  saved.set("gradus_bias", false);
+  CHECK_HAS(saved.refusal(), "bias must be 0 in a model without biases.");
+  std::filesystem::remove(saved.weights);
+  CHECK(saved.refusal() == "[safetensors] model.safetensors: cannot be read: No such file or directory.");
 }
 
 TEST_CASE("a config.json that is none is refused by its name") {
@@ -185,12 +136,6 @@ TEST_CASE("a config that asks for more than the file holds is refused before the
   CHECK_HAS(saved.refusal(), "missing: h.2.ln_1.weight, h.2.ln_1.bias, ",
             " more; misshaped: ", "wte.weight (11, 8) for (11, 5000), ");
   CHECK(memory_use().peak - before < static_cast<int64_t>(std::filesystem::file_size(saved.weights)));
-}
-
-TEST_CASE("a folder is checked without reading its values") {
-  const SavedModel saved(make_model());
-  saved.set("n_layer", 3);
-  CHECK_HAS(testing::error_of([&] { check_pretrained(saved.folder.path()); }), "missing: h.2.ln_1.weight, ");
 }
 
 }  // namespace gradus::models::test_pretrained
