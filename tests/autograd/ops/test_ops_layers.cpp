@@ -6,19 +6,11 @@ namespace gradus::test_ops_layers {
 
 using namespace gradus::testing;
 
-TEST_CASE("layer_norm of a constant row, of one element, far from 0") {
-  const Tensor x = leaf({3, 3, 3, 1, 2, 3}, {2, 3});
-  const Tensor y = layer_norm(x, {3});
-  CHECK(difference(y.select(0, 0), f64({0, 0, 0})) == "");
-  const Tensor g = grad({y}, {x}, {.grad_outputs = {f64({1, 2, 3, 1, 2, 4}, {2, 3})}})[0];
-  CHECK(std::isfinite(sum(g).item()));
-  CHECK(difference(g.select(0, 0), f64({-1, 0, 1}) / std::sqrt(1e-5), 1e-9) == "");
+TEST_CASE("layer_norm of one element") {
   const Tensor one = leaf({5, 7}, {2, 1});
   const Tensor z = layer_norm(one, {1});
   CHECK(difference(z, f64({0, 0}, {2, 1})) == "");
   CHECK(difference(grad({sum(z)}, {one})[0], f64({0, 0}, {2, 1})) == "");
-  CHECK(difference(layer_norm(f64({1, 2, 3}, {1, 3}) + 1e8, {3}), layer_norm(f64({1, 2, 3}, {1, 3}), {3}),
-                   1e-7) == "");
 }
 
 TEST_CASE("rms_norm is x / sqrt(mean(x^2) + eps) * weight") {
@@ -54,14 +46,6 @@ TEST_CASE("rms_norm and layer_norm refuse shapes that do not fit") {
   CHECK_ERROR(layer_norm(ones({2, 3}), {3}, ones({3}), ones({1})), "[layer_norm]");
 }
 
-TEST_CASE("cross_entropy of large logits, and what counts if a class is ignored") {
-  CHECK(cross_entropy(f64({1e4, 0, -1e4}, {1, 3}), i64({2})).item() == 2e4);
-  Draw draw;
-  const Tensor x = draw({4, 3}), t = i64({2, 0, 1, 1});
-  const Tensor rows = cross_entropy(x, t, -100, Reduction::none).slice(0, 0, 2);
-  CHECK(difference(cross_entropy(x, t, 1), mean(rows)) == "");
-}
-
 TEST_CASE("cross_entropy with everything ignored is NaN with gradient 0; with no rows NaN") {
   const Tensor x = leaf({1, 2, 3, 4, 5, 6}, {2, 3});
   const Tensor y = cross_entropy(x, i64({7, 7}), 7);
@@ -83,23 +67,6 @@ TEST_CASE("cross_entropy refuses targets outside the classes") {
   CHECK_ERROR(cross_entropy(x, ones({2})), "int64 targets");
 }
 
-TEST_CASE("dropout keeps 1 - p of the elements, scaled; backward uses the same mask") {
-  Generator generator(1);
-  const int64_t n = 100'000;
-  for (const double p : {0.1, 0.5, 0.9}) {
-    Tensor x = ones({n}, DType::float64).requires_grad_();
-    const Tensor y = dropout(x, p, generator);
-    int64_t kept = 0;
-    for (const double v : y.to_vector<double>()) {
-      REQUIRE((v == 0 || v == 1 / (1 - p)));
-      kept += v != 0;
-    }
-    CHECK(std::abs(static_cast<double>(kept) - (1 - p) * n) < 5 * std::sqrt(p * (1 - p) * n));
-    sum(y).backward();
-    CHECK(difference(x.grad(), y, 0) == "");
-  }
-}
-
 TEST_CASE("dropout draws anew each time, and the same from the same state") {
   Generator a(1), b(1);
   const Tensor x = ones({1000});
@@ -116,16 +83,6 @@ TEST_CASE("dropout draws anew each time, and the same from the same state") {
 }
 
 const Tensor kLogits = f64({0.5, -1, 2, 1, 1, 0, -3, 0.25, 0.5}, {3, 3});
-
-TEST_CASE("the options are the plain loss where they change nothing") {
-  const Tensor target = i64({2, 0, 1});
-  const Tensor x = kLogits.detach().requires_grad_(), y = kLogits.detach().requires_grad_();
-  const Tensor plain = cross_entropy(x, target);
-  const Tensor weighed = cross_entropy(y, target, {.weight = ones({3}, DType::float64)});
-  CHECK(difference(weighed, plain) == "");
-  CHECK(difference(grad({weighed}, {y})[0], grad({plain}, {x})[0]) == "");
-  CHECK(difference(cross_entropy(kLogits, target, CrossEntropyOptions{}), plain, 0) == "");
-}
 
 TEST_CASE("empty options are the defaults, not class 0 to be ignored") {
   const Tensor target = i64({0, 1, 0});

@@ -26,15 +26,6 @@ Tensor by_definition(const Tensor& x, int64_t offset, double base) {
   return tensor(values, x.shape());
 }
 
-TEST_CASE("rotary_embedding turns pairs of halves, by angles worked out by hand") {
-  const double c = std::cos(1.0), s = std::sin(1.0), c01 = std::cos(0.1), s01 = std::sin(0.1);
-  CHECK(difference(rotary_embedding(f64({1, 0, 1, 0}, {2, 2})), f64({1, 0, c, s}, {2, 2})) == "");
-  // base 100 and hs 4: the second pair turns by 100^(-1 / 2) = a tenth a position.
-  CHECK(difference(rotary_embedding(f64({1, 2, 3, 4}, {1, 4}), 1, 100.0),
-                   f64({c - 3 * s, 2 * c01 - 4 * s01, s + 3 * c, 2 * s01 + 4 * c01}, {1, 4})) == "");
-  CHECK(difference(rotary_embedding(f64({5, 6}, {1, 2}), 0), f64({5, 6}, {1, 2}), 0) == "");
-}
-
 TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and at every level") {
   Generator g(3);
   at_each_level([&] {

@@ -17,16 +17,6 @@ TEST_CASE("argmax takes the first among equals, and the first NaN") {
   CHECK_ERROR(argmax(f64({1}), 1), "[argmax]");
 }
 
-TEST_CASE("sort is stable both ways; NaN counts as largest") {
-  const Tensor x = f64({2, 1, kNan, 2, -kInf, 1});
-  const auto up = sort(x, 0);
-  CHECK(difference(up.values, f64({-kInf, 1, 1, 2, 2, kNan})) == "");
-  CHECK(difference(up.indices, i64({4, 1, 5, 0, 3, 2})) == "");
-  const auto down = sort(x, 0, true);
-  CHECK(difference(down.values, f64({kNan, 2, 2, 1, 1, -kInf})) == "");
-  CHECK(difference(down.indices, i64({2, 0, 3, 1, 5, 4})) == "");
-}
-
 TEST_CASE("topk gives the largest or the smallest, the lower index first among equals") {
   const Tensor x = f64({1, 5, 3, 5, 2});
   const auto top = topk(x, 3, 0), bottom = topk(f64({3, 1, kNan, 1, -kInf}), 3, 0, /*largest=*/false);
