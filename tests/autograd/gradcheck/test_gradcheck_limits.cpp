@@ -1,0 +1,122 @@
+// The checker accuses no right rule at the limits of float64, finds wrong ones there, and names kinks and
+// values that are too coarse.
+#include "autograd/compare.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
+#include "gradus/autograd/graph/record.hpp"
+
+namespace gradus::test_gradcheck_limits {
+
+using namespace gradus::testing;
+
+TEST_CASE("right functions of any magnitude pass") {
+  const struct {
+    const char* name;
+    GradcheckFunction f;
+    std::vector<double> x;
+  } cases[] = {
+      {"x^2 + 1e5", [](const auto& in) { return in[0] * in[0] + 1e5; }, {1, 2}},
+      {"log near 0", [](const auto& in) { return log(in[0]); }, {1e-4, 2e-4}},
+      {"log nearer to 0", [](const auto& in) { return log(in[0]); }, {1e-9, 3e-20}},
+      {"sqrt near 0", [](const auto& in) { return sqrt(in[0]); }, {1e-8, 1e-15}},
+      {"1 / x near 0", [](const auto& in) { return 1.0 / in[0]; }, {1e-6, 2}},
+      {"small values", [](const auto& in) { return 1e-20 * sin(in[0]); }, {1, 1e-3}},
+      {"large values", [](const auto& in) { return 1e200 * sin(in[0]); }, {1, 1e-3}},
+      {"what cancels", [](const auto& in) { return sum(softmax(in[0], 0)) - 1.0; }, {1, 2}},
+      {"1 / x nearer to 0", [](const auto& in) { return 1.0 / in[0]; }, {1e-10, 2}},
+      {"x log x", [](const auto& in) { return in[0] * log(in[0]); }, {1e-12, 1}},
+      {"far from 0", [](const auto& in) { return exp(in[0] * 1e-10); }, {1e10, -3e9}},
+      {"beside a kink", [](const auto& in) { return relu(in[0]); }, {1e-9, -1e-9}},
+  };
+  for (const auto& c : cases) {
+    const GradcheckReport r = gradcheck(c.f, {f64(c.x)}, {.order = 2});
+    INFO(c.name << ": " << r.message);
+    CHECK(r.passed);
+    // The same values with a rule that is off by a thousandth.
+    const auto wrong = [&](const std::vector<Tensor>& in) {
+      const Tensor y = c.f({in[0].detach()});
+      return record(OpName::custom("wrong"), y.detach().contiguous(),
+                    {{in[0], [&c, at = Saved(in[0])](const Tensor& gy) {
+                        const GradMode on(true);
+                        const Tensor x = at->detach().requires_grad_();
+                        return grad({c.f({x})}, {x}, {.grad_outputs = {gy}})[0] * 1.001;
+                      }}});
+    };
+    const GradcheckReport w = gradcheck(wrong, {f64(c.x)});
+    INFO(w.message);
+    CHECK(w.passed == (std::string(c.name) == "what cancels"));  // whose gradient is 0
+  }
+}
+
+TEST_CASE("kinks, jumps, ends and coarse values are named, not accused") {
+  struct Unjudged {
+    GradcheckFunction f;
+    std::vector<double> x;
+    const char *text, *place;
+  };
+  const Unjudged cases[] = {
+      {[](const auto& in) { return relu(in[0]); },
+       {0, 1},
+       "a kink: its slope is 0 on one side and 1 on the other",
+       "at (0,)"},
+      {[](const auto& in) { return relu(in[0] - 1.0) + 10.0; },
+       {3, 1},
+       "a kink: its slope is 0 on one side and 1",
+       "at (1,)"},
+      {[](const auto& in) { return in[0] * gt(in[0].detach(), 1.0).to(DType::float64); },
+       {1, 2},
+       "it jumps by 1",
+       "at (0,)"},
+      {[](const auto& in) { return amax(in[0]); }, {2, 2 + 1e-15}, "a kink", "at (0,)"},
+      {[](const auto& in) { return sqrt(in[0]); }, {0, 1}, "not finite", "at (0,)"},
+      {[](const auto& in) { return in[0] * in[0] + 1e14; }, {1, 2}, "too coarse to judge", "at (0,)"},
+  };
+  for (const Unjudged& c : cases) {
+    const GradcheckReport r = gradcheck(c.f, {f64(c.x)});
+    INFO(r.message);
+    CHECK_FALSE(r.passed);
+    CHECK_THAT(r.message, ContainsSubstring(c.text) && ContainsSubstring(c.place));
+    CHECK(r.cause.empty());
+    CHECK(r.wrong_op.number == 0);
+  }
+  // A wrong gradient elsewhere is what the message is about, and no op at a kink is taken for its cause.
+  const auto wrong = [](const std::vector<Tensor>& in) {
+    const Tensor y = relu(in[0]);
+    return record(OpName::custom("wrong"), y.detach() * y.detach(),
+                  {{y, [y = Saved(y)](const Tensor& gy) { return gy * y * 3.0; }}});
+  };
+  const GradcheckReport r = gradcheck(wrong, {f64({0, 1})});
+  CHECK_THAT(r.message, !ContainsSubstring("smooth"));
+  CHECK(r.wrong_op.number == 2);
+}
+
+TEST_CASE("a rule that takes a strided upstream gradient for a packed one is found in each layout") {
+  // The rule is right for every layout but one.
+  using Strides = const Shape&;
+  bool (*const layouts[])(const Tensor& g, Strides s) = {
+      [](const Tensor& g, Strides) { return g.impl()->offset != 0 && g.is_contiguous(); },
+      [](const Tensor&, Strides s) {
+        return s[0] > s[1] && s[1] > 4 && s[2] == 1;
+      },  // gaps before the last dim
+      [](const Tensor&, Strides s) { return s[2] > 1 && s[1] > s[2]; },
+      [](const Tensor&, Strides s) { return s[0] == 0 && s[1] != 0; },
+      [](const Tensor&, Strides s) { return s[2] == 0 && s[1] != 0; },
+      [](const Tensor&, Strides s) { return s[0] == 0 && s[1] == 0 && s[2] == 0; },
+      [](const Tensor&, Strides s) { return s[1] == 1; },
+      [](const Tensor&, Strides s) { return s[0] < s[1] && s[0] > 0; },
+  };
+  for (const auto& is_layout : layouts) {
+    const auto f = [&](const std::vector<Tensor>& in) {
+      return record(OpName::custom("mine"), in[0].detach() * 3.0,
+                    {{in[0], [is_layout](const Tensor& gy) {
+                        return gy * (is_layout(gy, gy.strides()) ? 2.0 : 3.0);
+                      }}});
+    };
+    Generator g(1);
+    const GradcheckReport r = gradcheck(f, {randn({2, 3, 4}, g, DType::float64)});
+    INFO(r.message);
+    CHECK_FALSE(r.passed);
+    CHECK_THAT(r.message, ContainsSubstring("if the upstream gradient is"));
+  }
+}
+
+}  // namespace gradus::test_gradcheck_limits
