@@ -150,14 +150,6 @@ TEST_CASE("hvp is the product with the hessian") {
         "");
 }
 
-TEST_CASE("third derivatives: the jacobian of a hessian") {
-  const Tensor x = f64({2}, {});
-  const auto second = [](const Tensor& t) {
-    return hessian([](const Tensor& s) { return pow(s, 5.0); }, t, {.create_graph = true});
-  };
-  CHECK(jacobian(second, x).item() == Catch::Approx(60 * 4.0).epsilon(1e-12));
-}
-
 TEST_CASE("wrong vectors, integers and undefined results are refused by name") {
   const Tensor x = f64({1, 2});
   const auto f = [](const Tensor& t) { return t * t; };

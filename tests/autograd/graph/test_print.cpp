@@ -159,13 +159,6 @@ TEST_CASE("bfloat16 prints its values, of any view") {
   CHECK(torch_string(zeros({0}).to(DType::bfloat16)) == "tensor([], dtype=torch.bfloat16)");
 }
 
-TEST_CASE("views print what they see") {
-  const Tensor x = steps(12).reshape({3, 4});
-  CHECK(torch_string(x.mT().slice(0, 1, 4, 2)) == "tensor([[ 1.,  5.,  9.],\n        [ 3.,  7., 11.]])");
-  CHECK(torch_string(x.select(1, 2).unsqueeze(0).expand({2, 3})) ==
-        "tensor([[ 2.,  6., 10.],\n        [ 2.,  6., 10.]])");
-}
-
 TEST_CASE("numpy_string: shortest digits, eight at most, aligned at the point") {
   CHECK(numpy_string(
             f32({1, 0, 0, 0.551678, 0.44832197, 0, 0.37996718, 0.3097135, 0.31031924}).reshape({3, 3})) ==
