@@ -95,24 +95,6 @@ TEST_CASE("every flipped bit is named, with the part where it is one") {
   CHECK(folder.text() == "one");
 }
 
-TEST_CASE("a crash between the renames of an update leaves a folder that can be read") {
-  const Folder folder;
-  const Checksums sums = folder.update("one", "1234");
-  const std::string list = read(folder.path / kChecksumList);
-  folder.update("two", "5678", sums);
-  // As it was before the last rename.
-  overwrite(folder.path / "checksums.sfv.new", read(folder.path / kChecksumList));
-  fs::rename(folder.path / "checksums.sfv.new", folder.path / "checksums.sfv.tmp");
-  std::ofstream(folder.path / kChecksumList) << list;
-  CHECK(folder.text() == "two");
-  // And before the one before that: each list describes one file.
-  std::ofstream(folder.path / "text") << "one";
-  CHECK(folder.text() == "one");
-  // A file that neither describes is damaged.
-  std::ofstream(folder.path / "text") << "three";
-  CHECK_HAS(error_of([&] { folder.text(); }), "text must have the bytes");
-}
-
 TEST_CASE("a reader is not misled by an update that stands between its renames") {
   const Folder folder;
   const Checksums sums = folder.update("one", "1234");
