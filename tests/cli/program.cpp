@@ -114,6 +114,20 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+void check_same(const fs::path& one, const fs::path& two, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    INFO(file);
+    const std::string bytes = read(one / file);
+    CHECK_FALSE(bytes.empty());
+    CHECK((bytes == read(two / file)));
+  }
+}
+
 std::vector<std::pair<std::string, std::string>> contents(const fs::path& folder) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))

@@ -28,14 +28,16 @@ const char* program_file();
 /// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
+/// The words between blanks.
+std::vector<std::string> split(const std::string& text);
+
 /// The words of a command: a literal is split at its blanks, a string is one word, a list is appended.
 template <class... Parts>
 std::vector<std::string> args(const Parts&... parts) {
   std::vector<std::string> words;
   const auto add = [&]<class Part>(const Part& part) {
     if constexpr (std::is_array_v<Part>) {
-      std::istringstream literal(part);
-      words.insert(words.end(), std::istream_iterator<std::string>(literal), {});
+      for (const std::string& word : split(part)) words.push_back(word);
     } else if constexpr (std::is_convertible_v<Part, std::string>) {
       words.emplace_back(part);
     } else {
@@ -86,6 +88,10 @@ class Scratch {
 
 std::string read(const std::filesystem::path& file);
 std::vector<std::string> lines_of(const std::string& text);
+/// CHECKs that two folders have these files, and in them the same bytes.
+void check_same(const std::filesystem::path& one, const std::filesystem::path& two,
+                const std::vector<std::string>& files = {"model.safetensors", "last/model.safetensors",
+                                                         "last/optimizer.safetensors"});
 /// Every file below a folder with its bytes, to see that nothing was touched.
 std::vector<std::pair<std::string, std::string>> contents(const std::filesystem::path& folder);
 

@@ -16,10 +16,7 @@ struct Place {
   /// `flags` are cut at blanks; @ stands for the folder of the place, @text.txt is its text.
   void check_train_refused(std::string flags, const std::vector<std::string>& words) const {
     for (size_t at; (at = flags.find('@')) != std::string::npos;) flags.replace(at, 1, scratch.path(""));
-    std::istringstream all(flags);
-    check_refused(args("train --preset tiny --out", out,
-                       std::vector<std::string>(std::istream_iterator<std::string>(all), {})),
-                  words);
+    check_refused(args("train --preset tiny --out", out, split(flags)), words);
     CHECK_FALSE(std::filesystem::exists(out));
   }
   void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
@@ -126,12 +123,8 @@ TEST_CASE("numbers must make sense") {
       {"--minutes", "-1", "must be in [0, 1e+06], got -1"},
       {"--preset", "huge",
        "--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'huge'"}};
-  const auto words_of = [](const char* text) {
-    std::istringstream words(text);
-    return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
-  };
   for (const auto& [flags, values, words] : table) {  // Each flag once, and the first with each value.
-    const std::vector<std::string> all_flags = words_of(flags), all_values = words_of(values);
+    const std::vector<std::string> all_flags = split(flags), all_values = split(values);
     for (const std::string& flag : all_flags)
       for (const std::string& value : flag == all_flags[0] ? all_values : std::vector{all_values[0]})
         place.check_train_refused(concat("--text @text.txt ", flag, " ", value), {flag, words});
@@ -210,12 +203,10 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
       {"--top-k -1", "[sample] --top-k must be >= 0, got -1"},
       {"--top-p 2", "[sample] --top-p must be in (0, 1], got 2"},
       {"--count 0", "--count must be a whole number of at least 1"}};
-  for (const auto& [flags, words] : table) {
-    const std::string both = flags;
-    check_refused({"sample", place.out, both.substr(0, both.find(' ')), both.substr(both.find(' ') + 1)},
-                  {words});
-  }
+  for (const auto& [flags, words] : table) check_refused(args("sample", place.out, split(flags)), {words});
   check_refused({"sample", place.out, "--prompt", "the 100%"}, {"%"});
+  check_refused({"sample", place.out, "--prompt", "caf\xE9"},
+                {"--prompt must be UTF-8, got byte 0xe9 at byte offset 3"});
   check_refused(args("sample", place.out, "--prompt -"), {"%"}, {.stdin_text = "the 100%\n"});
   check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
   check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});

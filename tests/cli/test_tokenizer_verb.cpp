@@ -25,9 +25,7 @@ struct Place {
     (void)out(args("tokenizer train", text, "--out", folder, "--vocab", vocab, "--quiet"));
   }
   std::string train(const std::string& name, const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments =
-        args("train --text", text, "--preset tiny --steps 4 --quiet --out", scratch.path(name), more);
-    (void)out(arguments);
+    (void)out(args("train --text", text, "--preset tiny --steps 4 --quiet --out", scratch.path(name), more));
     return scratch.path(name);
   }
 };
@@ -143,13 +141,11 @@ TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with th
   const Place place;
   const std::vector<std::string> pairs = args("--tokenizer bpe --vocab 280");
   const std::string whole = place.train("whole", pairs);
-  std::vector<std::string> parts = pairs;
-  parts.insert(parts.end(), {"--stop-after", "2"});
-  const std::string run = place.train("parts", parts);
+  const std::string run = place.train("parts", args(pairs, "--stop-after 2"));
   (void)Place::out(args("train --out", run, "--resume --quiet"));
-  for (const char* file : {"/model.safetensors", "/last/model.safetensors", "/merges.txt", "/last/merges.txt",
-                           "/tokenizer.json", "/checksums.sfv"})
-    CHECK(read(run + file) == read(whole + file));
+  check_same(run, whole,
+             {"model.safetensors", "last/model.safetensors", "merges.txt", "last/merges.txt",
+              "tokenizer.json", "checksums.sfv"});
   CHECK_HAS(read(whole + "/checksums.sfv"), "merges.txt");
 
   CHECK_HAS(Place::out({"info", run}), "text.txt (tokenizer bpe), preset tiny");

@@ -111,12 +111,10 @@ std::vector<std::string> Scenario::arguments() const {
 }
 
 std::vector<std::string> Scenario::train(const std::vector<std::string>& more) const {
-  std::vector<std::string> all = {
-      "train", "--preset",  "tiny", "--layers", "1",   "--heads",  "1",   "--embd",       "4", "--block",
-      "4",     "--batch",   "2",    "--steps",  "3",   "--warmup", "0",   "--eval-every", "1", "--save-every",
-      "1",     "--threads", "1",    "--text",   text_, "--out",    out(), "--keep",       "1", "--quiet"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return cli::args(
+      "train --preset tiny --layers 1 --heads 1 --embd 4 --block 4 --batch 2 --steps 3 --warmup 0 "
+      "--eval-every 1 --save-every 1 --threads 1 --keep 1 --quiet --text",
+      text_, "--out", out().string(), more);
 }
 
 bool Scenario::is_finished() const { return results(out()) == finished_ && kept_are_whole(out()); }

@@ -14,13 +14,6 @@ using namespace gradus::testing;
 
 constexpr Scenario::Kind kScenarios[] = {Scenario::start, Scenario::resume, Scenario::overwrite};
 
-bool cannot_trace() {
-  if (can_trace()) return false;
-  WARN("programs cannot be traced here (ptrace)");
-  SUCCEED();
-  return true;
-}
-
 /// Is it about the folder of the run, or one above it?
 bool is_of_run(const Scenario& scenario, const SystemCall& call) {
   return !call.name.empty() && call.path.starts_with(scenario.root().string());

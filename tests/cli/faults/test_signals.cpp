@@ -57,22 +57,10 @@ int terminate(const std::vector<std::string>& arguments, std::chrono::microsecon
 void terminate_at_random(int runs) {
   const cli::Scratch scratch;
   const std::string out = scratch.path("run"), log = out + "/metrics.jsonl";
-  const std::vector<std::string> start = {"train",      "--preset",
-                                          "tiny",       "--layers",
-                                          "1",          "--heads",
-                                          "1",          "--embd",
-                                          "4",          "--block",
-                                          "4",          "--batch",
-                                          "2",          "--warmup",
-                                          "0",          "--save-every",
-                                          "20",         "--keep",
-                                          "1",          "--steps",
-                                          "1000000",    "--eval-every",
-                                          "1000000",    "--threads",
-                                          "1",          "--quiet",
-                                          "--text",     scratch.file("text.txt", train::small_text()),
-                                          "--out",      out,
-                                          "--overwrite"};
+  const std::vector<std::string> start = cli::args(
+      "train --preset tiny --layers 1 --heads 1 --embd 4 --block 4 --batch 2 --warmup 0 --steps 1000000 "
+      "--eval-every 1000000 --save-every 20 --keep 1 --threads 1 --quiet --overwrite --text",
+      scratch.file("text.txt", train::small_text()), "--out", out);
   const auto check_saved = [&](int code) {
     INFO("exit code " << code);
     const auto steps = std::ranges::count_if(cli::lines_of(cli::read(log)), [](const std::string& line) {
@@ -89,19 +77,15 @@ void terminate_at_random(int runs) {
     if (code != 143) CHECK((code == 4 || (code == -1 && steps == 0)));
   };
 
-  std::vector<std::string> reporting = start;
-  reporting.emplace_back("--json");
-  const cli::Outcome once =
-      cli::run_program(reporting, {.on_line = [lines = 0](const std::string&, int run) mutable {
-                         if (++lines == 30) ::kill(run, SIGTERM);
-                       }});
+  const cli::Outcome once = cli::run_program(cli::args(start, "--json"),
+                                             {.on_line = [lines = 0](const std::string&, int run) mutable {
+                                               if (++lines == 30) ::kill(run, SIGTERM);
+                                             }});
   CHECK(once.code == 143);
   check_saved(once.code);
 
-  std::vector<std::string> short_run = start;
-  short_run.insert(short_run.end(), {"--stop-after", "100"});
   const auto begin = std::chrono::steady_clock::now();
-  REQUIRE(cli::run_program(short_run).code == 0);
+  REQUIRE(cli::run_program(cli::args(start, "--stop-after 100")).code == 0);
   const auto longest = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin);
 
   std::mt19937 random(8);
@@ -120,11 +104,7 @@ void terminate_at_random(int runs) {
 }
 
 TEST_CASE("a signal that comes twice at once counts once, and one a second later ends a run as it is") {
-  if (!can_trace()) {
-    WARN("programs cannot be traced here (ptrace)");
-    SUCCEED();
-    return;
-  }
+  if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
   const auto ended = [](const Traced& traced, int code) {
     INFO(traced.err);
@@ -160,11 +140,7 @@ TEST_CASE("a signal that comes twice at once counts once, and one a second later
 
 TEST_CASE(
     "a signal that comes before the first step ends a run, and its exit code says that nothing is saved") {
-  if (!can_trace()) {
-    WARN("programs cannot be traced here (ptrace)");
-    SUCCEED();
-    return;
-  }
+  if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     scenario.set_up();

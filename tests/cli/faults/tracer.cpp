@@ -244,6 +244,13 @@ Traced trace(const std::vector<std::string>&, const Hooks&) { throw std::runtime
 
 #endif
 
+bool cannot_trace() {
+  if (can_trace()) return false;
+  WARN("programs cannot be traced here (ptrace)");
+  SUCCEED();
+  return true;
+}
+
 bool changes_files(const SystemCall& call) {
   static const std::vector<std::string> names = {"write",    "pwrite", "fsync", "ftruncate", "rename",
                                                  "exchange", "unlink", "rmdir", "mkdir",     "link"};

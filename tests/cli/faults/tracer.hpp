@@ -40,6 +40,8 @@ struct Traced {
 };
 
 bool can_trace();
+/// The opposite, with a warning.
+bool cannot_trace();
 /// Runs the program `gradus` with these arguments.
 Traced trace(const std::vector<std::string>& arguments, const Hooks& hooks);
 

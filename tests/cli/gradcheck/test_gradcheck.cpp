@@ -41,15 +41,6 @@ TEST_CASE("the columns of gradcheck end below their headings") {
   }
 }
 
-TEST_CASE("gradcheck --model checks a trained run on its own text") {
-  const Scratch scratch;
-  const std::string text = scratch.text(), out = scratch.path("run");
-  must("train --text", text, "--preset tiny --steps 2 --out", out);
-  const Outcome outcome = call("gradcheck --model", out, "--order 1 --json");
-  CHECK(outcome.code == 0);
-  CHECK(json::parse(lines_of(outcome.out).at(0)).at("passed") == true);
-}
-
 TEST_CASE("gradcheck refuses what it does not know") {
   const auto refused = [](const std::vector<std::string>& arguments, const std::string& words) {
     check_refused(args("gradcheck", arguments), {words});

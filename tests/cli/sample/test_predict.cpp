@@ -17,9 +17,8 @@ struct Trained {
   explicit Trained(const std::vector<std::string>& flags = {}) {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "One by one\nthe \xE2\x82\xAC" + std::to_string(i % 7) + " fell.\n";
-    std::vector<std::string> arguments = args("train --text", scratch.file("text.txt", text),
-                                              "--preset tiny --steps 60 --out", folder, "--quiet", flags);
-    must(arguments);
+    must("train --text", scratch.file("text.txt", text), "--preset tiny --steps 60 --out", folder, "--quiet",
+         flags);
   }
 };
 

@@ -12,15 +12,10 @@ struct SmallRun {
   SmallRun() {
     std::string text;
     for (int i = 0; i < 300; ++i) text += "The end of it is \xC3\xA9.\n";
-    const Outcome trained = call("train --text", scratch.file("text.txt", text),
-                                 "--preset tiny --steps 30 --out", folder, "--quiet");
-    INFO(trained.err);
-    REQUIRE(trained.code == 0);
+    must("train --text", scratch.file("text.txt", text), "--preset tiny --steps 30 --out", folder, "--quiet");
   }
   std::vector<std::string> sample(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"sample", folder};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
+    return args("sample", folder, more);
   }
 };
 

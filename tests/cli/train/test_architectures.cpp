@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "gradus/models/pretrained.hpp"
 
 namespace gradus::cli::test_architectures {
 
@@ -79,11 +78,9 @@ TEST_CASE("a decoder that was stopped and resumed ends with the bits of one in o
   REQUIRE(train_small(scratch, "whole", arch).code == 0);
   REQUIRE(train_small(scratch, "parts", arch, "--stop-after 5").code == 0);
   must("train --out", scratch.path("parts"), "--resume --quiet");
-  for (const char* file : {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
-                           "last/optimizer.safetensors", "last/trainer.json"}) {
-    INFO(file);
-    CHECK(read(scratch.path("whole") + "/" + file) == read(scratch.path("parts") + "/" + file));
-  }
+  check_same(scratch.path("whole"), scratch.path("parts"),
+             {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
+              "last/optimizer.safetensors", "last/trainer.json"});
   const auto resume = args("train --out", scratch.path("parts"), "--resume");
   if (arch != kLlama) return;
   check_refused(args(resume, "--arch gpt2"), {"--arch of a resumed run must stay llama, got gpt2"});
@@ -101,22 +98,6 @@ TEST_CASE("a size that is given as its default resumes like one that is left out
         scratch.text(), "--out", run, flag, value);
     must("train --resume --steps 2 --quiet --out", run);
   }
-}
-
-TEST_CASE("the shape of a llama may come from a config file, and info tells its memory") {
-  const Scratch scratch;
-  const std::string text = scratch.text();
-  const std::string file =
-      scratch.file("c.toml", "arch = \"llama\"\nkv-heads = 1\ntied = false\nblock = 8\n");
-  must("train --config", file, "--preset tiny --steps 2 --text", text, "--quiet --out", scratch.path("run"));
-  const models::DecoderConfig config = models::load_config(scratch.path("run"));
-  CHECK(config.arch == "llama");
-  CHECK(config.n_kv_head == 1);
-  CHECK_FALSE(config.tie_word_embeddings);
-  const Outcome shape =
-      call("info --arch llama --preset gpt2 --vocab 32000 --kv-heads 4 --hidden 2048 --qk-norm --untied");
-  CHECK(shape.code == 0);
-  CHECK_HAS(shape.out, "llama, 2048 wide inside the MLP", "124,670,208 parameters");
 }
 
 TEST_CASE("what a decoder cannot have is refused in one line") {

@@ -26,9 +26,8 @@ struct Beginning {
   std::string base = scratch.path("base");
 
   explicit Beginning(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = args("train --preset tiny --steps 20 --block 16 --text", text,
-                                              "--out", base, "--tokenizer byte --quiet", more);
-    must(arguments);
+    must("train --preset tiny --steps 20 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet",
+         more);
   }
   std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) const {
     return args("train --init-from", base, "--text", other, "--out", scratch.path(out), more);
@@ -97,11 +96,9 @@ TEST_CASE("a run that began with a model goes on with the same bits, without tha
   const Outcome resumed = call("train --out", begin.scratch.path("parts"), "--resume");
   REQUIRE(resumed.code == 0);
   CHECK(resumed.err.find("before") == std::string::npos);
-  for (const char* file : {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
-                           "last/optimizer.safetensors", "last/trainer.json"}) {
-    INFO(file);
-    CHECK(read(begin.scratch.path("whole") + "/" + file) == read(begin.scratch.path("parts") + "/" + file));
-  }
+  check_same(begin.scratch.path("whole"), begin.scratch.path("parts"),
+             {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
+              "last/optimizer.safetensors", "last/trainer.json"});
   check_refused(args("train --out", begin.scratch.path("parts"), "--resume --init-from", begin.other),
                 {"--init-from of a resumed run must stay " + begin.base});
 }
@@ -149,21 +146,18 @@ TEST_CASE("windows have at most 512 tokens, and a step about 2,048, unless flags
 
 TEST_CASE("flags that the model contradicts are refused by name; those that agree are not") {
   const Beginning begin;
-  begin.refused(args("--layers 3"),
-                {"--layers must be left out with --init-from, whose model has 2, got 3."});
-  begin.refused(args("--heads 4"), {"--heads must be left out with --init-from, whose model has 2, got 4."});
-  begin.refused(args("--embd 64"), {"--embd must be left out with --init-from, whose model has 32, got 64."});
-  begin.refused(args("--arch llama"),
-                {"--arch must be left out with --init-from, whose model has gpt2, got llama."});
-  begin.refused({"--no-bias"},
-                {"--bias must be left out with --init-from, whose model has true, got false."});
-  begin.refused({"--untied"}, {"--tied must be left out with --init-from, whose model has true, got false."});
-  begin.refused(args("--norm-eps 1e-6"),
-                {"--norm-eps must be left out with --init-from, whose model has 1e-05"});
-  begin.refused(args("--preset nano"), {"--preset must be left out with --init-from"});
-  begin.refused(args("--tokenizer char"),
-                {"--tokenizer must be left out with --init-from, whose folder has one"});
-  begin.refused(args("--vocab 300"), {"--vocab must be left out with --init-from"});
+  const std::pair<const char*, const char*> table[] = {
+      {"--layers 3", "--layers must be left out with --init-from, whose model has 2, got 3."},
+      {"--heads 4", "--heads must be left out with --init-from, whose model has 2, got 4."},
+      {"--embd 64", "--embd must be left out with --init-from, whose model has 32, got 64."},
+      {"--arch llama", "--arch must be left out with --init-from, whose model has gpt2, got llama."},
+      {"--no-bias", "--bias must be left out with --init-from, whose model has true, got false."},
+      {"--untied", "--tied must be left out with --init-from, whose model has true, got false."},
+      {"--norm-eps 1e-6", "--norm-eps must be left out with --init-from, whose model has 1e-05"},
+      {"--preset nano", "--preset must be left out with --init-from"},
+      {"--tokenizer char", "--tokenizer must be left out with --init-from, whose folder has one"},
+      {"--vocab 300", "--vocab must be left out with --init-from"}};
+  for (const auto& [flags, words] : table) begin.refused(split(flags), {words});
   begin.refused({"--init-from", begin.scratch.path("none")}, {"none/config.json: No such file or directory"});
   check_refused(
       args("train --init-from", begin.base, "--text", begin.other, "--out", begin.base, "--overwrite"),

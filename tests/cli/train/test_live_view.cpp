@@ -84,12 +84,11 @@ TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as
   CHECK(count(lines, "done    120 steps") == 1);
   if (columns >= 80) CHECK(evaluations(lines) == expected);
   // The samples that the view shows do not change the run.
-  for (const char* file : {"model.safetensors", "last/optimizer.safetensors", "last/trainer.json"})
-    CHECK(read(training.scratch.path(std::string("piped/") + file)) ==
-          read(training.scratch.path(std::string("shown/") + file)));
+  check_same(training.scratch.path("piped"), training.scratch.path("shown"),
+             {"model.safetensors", "last/optimizer.safetensors", "last/trainer.json"});
 }
 
-TEST_CASE("a terminal that is resized while a run goes on has no remains of the view") {
+TEST_CASE("a terminal that is resized, and Ctrl-C, leave no remains of the view, and a run that resumes") {
   if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
   // Without evaluations, whose lines clear the view: each piece of output then shows how wide the terminal
@@ -113,19 +112,6 @@ TEST_CASE("a terminal that is resized while a run goes on has no remains of the 
       terminal.resize(sizes[changes].first, sizes[changes].second);
   }
   CHECK(changes == sizes.size());
-  terminal.type("\x03");
-  CHECK(terminal.exit_code() == 130);
-  screen.write(terminal.rest());
-  CHECK_FALSE(has_view(screen.lines()));
-  CHECK(screen.cursor_is_below());
-}
-
-TEST_CASE("Ctrl-C leaves a terminal without the view, and a run that resumes") {
-  if (!testing::machine_has("/dev/pts/ptmx")) return;
-  const Training training;
-  PseudoTerminal terminal(training.command("run", args("--steps 20000")));
-  Screen screen(80, 24);
-  while (!has_view(screen.lines())) screen.write(terminal.shown_up_to(kFrameEnd));
   terminal.type("\x03");
   CHECK(terminal.exit_code() == 130);
   screen.write(terminal.rest());

@@ -27,10 +27,8 @@ struct Base {
   std::string adapter(const std::string& out) const {
     return read(fs::path(scratch.path(out)) / "last" / "adapter_model.safetensors");
   }
-  double loss(std::vector<std::string> model) const {
-    model.insert(model.begin(), "eval");
-    model.insert(model.end(), {"--text", text, "--json"});
-    const Outcome outcome = run_program(model);
+  double loss(const std::vector<std::string>& model) const {
+    const Outcome outcome = call("eval", model, "--text", text, "--json");
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     return nlohmann::json::parse(outcome.out).at("loss").get<double>();
@@ -43,14 +41,10 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
       GENERATE(args("--lora 2 --lora-dropout 0.2 --ema 0.9 --block 9"),
                args("--lora 3 --lora-on c_attn *.mlp.* --weights bfloat16 --precision bf16 --micro 2"),
                args("--lora 2 --weights int4 --optimizer muon"));
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), settings.begin(), settings.end());
-    return more;
-  };
-  const Outcome whole = base.train("whole", with({}));
+  const Outcome whole = base.train("whole", settings);
   INFO(whole.err);
   REQUIRE(whole.code == 0);
-  REQUIRE(base.train("parts", with(args("--stop-after 5"))).code == 0);
+  REQUIRE(base.train("parts", args(settings, "--stop-after 5")).code == 0);
   must("train --resume --out", base.scratch.path("parts"), "--quiet");
   CHECK(base.adapter("whole") == base.adapter("parts"));
   CHECK_FALSE(fs::exists(fs::path(base.scratch.path("whole")) / "model.safetensors"));
@@ -68,13 +62,9 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
   config.vocab_size = rows;
   Generator g(1);
   models::save_pretrained(models::Decoder(config, g), from);
-  const auto steps = [&](const std::string& out, std::vector<std::string> more) {
-    more.insert(more.end(), {"--lora", "2"});
-    const Outcome outcome = base.train(out, more, from);
-    INFO(outcome.err);
-    REQUIRE(outcome.code == 0);
-  };
-  steps("run", args("--stop-after 5"));
+  const Outcome begun = base.train("run", args("--stop-after 5 --lora 2"), from);
+  INFO(begun.err);
+  REQUIRE(begun.code == 0);
   must("train --resume --out", run, "--quiet");
   must("export", run, "--merge --out", merged);
   CHECK(models::load_config(merged).vocab_size == rows);

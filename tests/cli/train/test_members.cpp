@@ -107,11 +107,9 @@ TEST_CASE("flags that do not go together with members are refused") {
   const Scratch scratch;
   const std::vector<std::vector<std::string>> others{
       {"--ranks", "2"}, {"--stop-after", "3"}, {"--profile", scratch.path("p.json")}};
-  for (const std::vector<std::string>& flags : others) {
-    std::vector<std::string> words = train(scratch, "out", flags);
-    words.insert(words.end(), {"--members", "2"});
-    check_refused(words, {"--members", flags[0], "must not come together"});
-  }
+  for (const std::vector<std::string>& flags : others)
+    check_refused(args(train(scratch, "out", flags), "--members 2"),
+                  {"--members", flags[0], "must not come together"});
   check_refused(args("train --text - --members 2 --out", scratch.path("out")), {"--text -"});
   check_refused(train(scratch, "out", args("--members 0")),
                 {"--members must be a whole number of at least 1"});

@@ -66,13 +66,11 @@ void check_run(const std::string& flags, const std::string& layers) {
     for (std::string word; status >> word;)
       if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
   };
-  std::vector<std::string> arguments =
-      args("train --text", scratch.text(), "--json --out", scratch.path("run"), "--layers", layers);
-  std::istringstream words(flags +
-                           " --heads 8 --embd 512 --block 16 --batch 1 --steps 100 --stop-after 3 "
-                           "--val-fraction 0 --save-every 100 --threads 1");
-  arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
-  const Outcome run = run_program(arguments, {.on_line = look});
+  const Outcome run = run_program(args("train --text", scratch.text(), "--json --out", scratch.path("run"),
+                                       "--layers", layers, split(flags),
+                                       "--heads 8 --embd 512 --block 16 --batch 1 --steps 100 --stop-after 3 "
+                                       "--val-fraction 0 --save-every 100 --threads 1"),
+                                  {.on_line = look});
   REQUIRE(run.code == 0);
   const size_t at = run.err.find("memory  about ");
   REQUIRE(at != std::string::npos);
@@ -106,6 +104,9 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
   CHECK_HAS(gpt2.out, "124,439,808 parameters", "on batches of 1: parameters 497.8 MB");
   const Outcome odd = call("info --arch gpt2 --layers 2 --heads 1 --embd 8 --block 4 --vocab 3 --no-bias");
   CHECK_HAS(odd.out, "2 layers, 1 heads, 8 wide, block 4, 3 tokens, without biases");
+  const Outcome llama =
+      call("info --arch llama --preset gpt2 --vocab 32000 --kv-heads 4 --hidden 2048 --qk-norm --untied");
+  CHECK_HAS(llama.out, "llama, 2048 wide inside the MLP", "124,670,208 parameters");
 
   const auto refused = [](const std::vector<std::string>& flags, const char* why) {
     check_refused(args("info", flags), {why});

@@ -11,27 +11,18 @@ namespace gradus::cli::test_resume {
 /// Twenty steps with dropout, evaluated at steps 5, 10, 15 and 20.
 std::vector<std::string> train(const Scratch& scratch, const std::string& out,
                                const std::vector<std::string>& more = {}) {
-  const std::string text = scratch.text();
-  std::istringstream flags(
+  return args(
       "train --preset tiny --block 8 --steps 20 --dropout 0.1 --seed 3 --warmup 3 --eval-every 5 "
-      "--save-every 6 "
-      "--json --quiet");
-  std::vector<std::string> arguments{std::istream_iterator<std::string>(flags), {}};
-  arguments.insert(arguments.end(), {"--text", text, "--out", scratch.path(out)});
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+      "--save-every 6 --json --quiet --text",
+      scratch.text(), "--out", scratch.path(out), more);
 }
 
 /// All that a finished run must have in common with another: everything but speeds.
 void check_same_run(const Scratch& scratch, const std::string& one, const std::string& two,
                     size_t records_expected = 20 + 4 * 3 + 1) {
-  for (const char* file : {"model.safetensors", "config.json", "vocab.json", "last/model.safetensors",
-                           "last/optimizer.safetensors", "last/trainer.json"}) {
-    INFO(file);
-    const std::string bytes = read(scratch.path(one) + "/" + file);
-    CHECK_FALSE(bytes.empty());
-    CHECK(bytes == read(scratch.path(two) + "/" + file));
-  }
+  check_same(scratch.path(one), scratch.path(two),
+             {"model.safetensors", "config.json", "vocab.json", "last/model.safetensors",
+              "last/optimizer.safetensors", "last/trainer.json"});
   const auto records = [&](const std::string& run) {
     std::vector<std::string> lines = lines_of(read(scratch.path(run) + "/metrics.jsonl"));
     std::erase_if(lines, [](const std::string& line) { return line.starts_with(R"({"event":"start")"); });
@@ -73,7 +64,7 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     must(train(scratch, "long", args("--warmup 100")));
     must(train(scratch, "parts", args("--warmup 100 --steps 7")));
     must(train(scratch, "parts", args("--warmup 100 --resume")));
-    CHECK(read(scratch.path("long/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
+    check_same(scratch.path("long"), scratch.path("parts"), {"model.safetensors"});
   }
   SECTION("in bfloat16") {
     must(train(scratch, "whole"));
@@ -184,8 +175,7 @@ TEST_CASE("neither threads nor the times of evaluating and saving change what is
   check_same_run(scratch, "one", "two");
 
   must(train(scratch, "other", args("--eval-every 3 --save-every 4")));
-  CHECK(read(scratch.path("one/last/model.safetensors")) ==
-        read(scratch.path("other/last/model.safetensors")));
+  check_same(scratch.path("one"), scratch.path("other"), {"last/model.safetensors"});
 }
 
 TEST_CASE("info knows a state of its own too, the last one or one that was kept") {
@@ -243,8 +233,7 @@ TEST_CASE("a run goes on with its text wherever that is now") {
               "was trained on " + scratch.path("text.txt"));
     CHECK(resume(args("--text", scratch.path("moved.txt"), "--stop-after 4")).code == 0);
     CHECK(resume({}).code == 0);  // It is known now.
-    CHECK(read(scratch.path("run/last/model.safetensors")) ==
-          read(scratch.path("whole/last/model.safetensors")));
+    check_same(scratch.path("run"), scratch.path("whole"), {"last/model.safetensors"});
   }
   SECTION("from a pipe") {
     if (!testing::machine_has("/dev/stdin")) return;
@@ -259,8 +248,7 @@ TEST_CASE("a run goes on with its text wherever that is now") {
     CHECK(lost.code == 2);
     CHECK_HAS(lost.err, "--text gives its new place");
     CHECK(resume({"--text", scratch.path("text.txt")}).code == 0);
-    CHECK(read(scratch.path("run/last/model.safetensors")) ==
-          read(scratch.path("whole/last/model.safetensors")));
+    check_same(scratch.path("run"), scratch.path("whole"), {"last/model.safetensors"});
   }
   SECTION("another one than a corpus") {
     must("train --preset tiny --corpus stories --steps 1 --out", scratch.path("run"),
@@ -303,8 +291,7 @@ void check_repeats(const Scratch& scratch, const std::string& folder) {
   const Outcome run = run_program(repeated(folder, again));
   INFO(run.err << read(folder + "/train.json"));
   REQUIRE(run.code == 0);
-  for (const char* file : {"/last/model.safetensors", "/last/optimizer.safetensors"})
-    CHECK(read(again + file) == read(folder + file));
+  check_same(again, folder, {"last/model.safetensors", "last/optimizer.safetensors"});
 }
 
 TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for bit") {

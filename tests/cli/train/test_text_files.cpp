@@ -21,7 +21,6 @@ struct Place {
                 const std::vector<std::string>& more = {}) const {
     return call("train --preset tiny --steps 3 --text", text, "--out", scratch.path(out), more);
   }
-  std::string file(const std::string& name) const { return read(scratch.path(name)); }
 };
 
 TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for a note") {
@@ -29,8 +28,8 @@ TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for
   const Outcome plain = place.train(place.plain, "plain"), marked = place.train(place.marked, "marked");
   REQUIRE(plain.code == 0);
   REQUIRE(marked.code == 0);
-  for (const char* file : {"/vocab.json", "/model.safetensors", "/last/model.safetensors"})
-    CHECK(place.file("plain" + std::string(file)) == place.file("marked" + std::string(file)));
+  check_same(place.scratch.path("plain"), place.scratch.path("marked"),
+             {"vocab.json", "model.safetensors", "last/model.safetensors"});
   CHECK(plain.err.find("read as LF") == std::string::npos);
   CHECK_HAS(marked.err, "note: a byte order mark was left out, and 60 line ends with CR were read as LF\n");
   CHECK(plain.out == marked.out);
@@ -66,30 +65,7 @@ TEST_CASE("a run on a text with marks resumes with the same bits, and knows the 
   check_refused(resume, {"the text of a resumed run must not change"});
   place.scratch.file("marked.txt", saved);
   must(resume);
-  CHECK(place.file("whole/last/model.safetensors") == place.file("parts/last/model.safetensors"));
-}
-
-TEST_CASE("the byte tokenizer keeps marks and line ends") {
-  const Place place;
-  const Outcome marked = place.train(place.marked, "marked", args("--tokenizer byte"));
-  REQUIRE(marked.code == 0);
-  CHECK(marked.err.find("read as LF") == std::string::npos);
-  REQUIRE(place.train(place.plain, "plain", args("--tokenizer byte")).code == 0);
-  CHECK(place.file("plain/model.safetensors") != place.file("marked/model.safetensors"));
-  CHECK(call("sample", place.scratch.path("marked"), "--tokens 1 --prompt", std::string("a\r\nb"))
-            .out.starts_with("a\r\nb"));
-}
-
-TEST_CASE("a text that is not UTF-8 is named, with the place of the first bad byte") {
-  const Place place;
-  const std::string latin1 = place.scratch.file("latin1.txt", "good\ncaf\xE9 au lait\n");
-  const std::vector<std::string> words{
-      "latin1.txt\" must be UTF-8, got byte 0xe9 at byte offset 8, on line 2"};
-  check_refused(args("train --text", place.marked, latin1, "--out", place.scratch.path("run")), words);
-  REQUIRE(place.train(place.plain, "plain", {"--quiet"}).code == 0);
-  check_refused({"eval", place.scratch.path("plain"), "--text", latin1}, words);
-  check_refused(args("sample", place.scratch.path("plain"), "--prompt caf\xE9"),
-                {"--prompt must be UTF-8, got byte 0xe9 at byte offset 3"});
+  check_same(place.scratch.path("whole"), place.scratch.path("parts"), {"last/model.safetensors"});
 }
 
 }  // namespace gradus::cli::test_text_files
