@@ -63,16 +63,6 @@ TEST_CASE("steps from a cache give what one call gives") {
                     "[attention] a sequence must fit into its cache of 7 positions, got 8.");
 }
 
-TEST_CASE("attention drops in training mode only") {
-  Generator g(14);
-  MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
-  const Tensor x = randn({1, 4, 8}, g);
-  CHECK(difference(m(x, &g), m(x, &g)) != "");
-  CHECK_ERROR(m(x), "[dropout] needs a generator");
-  m.eval();
-  CHECK(difference(m(x, &g), m(x), 0.0) == "");
-}
-
 TEST_CASE("attention refuses what it cannot do") {
   Generator g(15);
   CHECK_THROWS_WITH(MultiHeadAttention(8, 3, g),

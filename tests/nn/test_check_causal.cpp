@@ -75,18 +75,7 @@ TEST_CASE("check_causal names what sees later inputs") {
   const auto masked_after = [](const Tensor& x) { return matmul(tril(softmax(matmul(x, x.mT()), -1)), x); };
   CHECK_HAS(found(masked_after, values({2, 5, 3})), "sees 4 positions ahead: ", " at (0, 0, 0) ",
             "Hint: look for a mask that is missing or comes after the softmax");
-  found(attention(0.0, /*causal=*/false), values({2, 5, 8}));
   found([](const Tensor& x) { return cumsum(x, 0, /*reverse=*/true); }, values({5, 3}));
-  // A mask that is too weak shows with large values.
-  const auto weak = [](const Tensor& in) {
-    const Tensor hidden = triu(ones({in.size(1), in.size(1)}), 1);
-    return matmul(softmax(matmul(in, in.mT()) - 1e9 * hidden, -1), in);
-  };
-  CHECK(check_causal(weak, values({2, 6, 8})));
-  found([&](const Tensor& x) { return weak(x * 1e12); }, values({2, 6, 8}));
-  Generator g(5);
-  const SelfAttention filled(8, 8, g, {.fill = -1e9});  // takes the scores' place
-  CHECK(check_causal([&](const Tensor& x) { return filled(x * 1e12); }, values({2, 6, 8})));
   // A zero that takes the sign of a later value has moved, and so has what becomes NaN.
   CHECK_HAS(
       found([](const Tensor& in) { return in.slice(1, 1, 2).expand(in.shape()) * 0.0; }, ones({1, 2, 8})),

@@ -113,6 +113,9 @@ TEST_CASE("gradients of the layers, orders 1 and 2") {
   BatchNorm2d evaluated(2);
   evaluated.eval();
   check(evaluated, x);
+  (void)evaluated(x.to(DType::float32));
+  CHECK(evaluated.num_batches_tracked.item() == 0);  // buffers are written in training mode only
+  CHECK(difference(evaluated.running_mean, zeros({2}), 0) == "");
   check(GroupNorm(2, 2), x);
 }
 
@@ -151,15 +154,6 @@ TEST_CASE("a batch norm without running values uses the batch in evaluation mode
   CHECK(std::abs(mean(trained).item()) < 1e-6);
 }
 
-TEST_CASE("buffers are written only in training mode") {
-  Generator g(1);
-  BatchNorm2d layer(2);
-  layer.eval();
-  layer(randn({2, 2, 3, 3}, g));
-  CHECK(layer.num_batches_tracked.item() == 0);
-  CHECK(difference(layer.running_mean, zeros({2}), 0) == "");
-}
-
 TEST_CASE("convolution has the same bits for any number of threads and for each image alone") {
   Generator g(1);
   const Tensor x = randn({33, 3, 9, 20}, g), weight = randn({4, 3, 3, 3}, g), bias = randn({4}, g);
@@ -181,11 +175,6 @@ TEST_CASE("layers refuse what they cannot use") {
   CHECK(error_of([&] { Conv2d(3, 4, 3, g, {.groups = 2}); }) ==
         "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
         "3 and 4, groups 2 and kernel_size (3,).");
-  CHECK(error_of([&] {
-          Conv1d(3, 4, {3, 3}, g);
-        }) ==
-        "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
-        "3 and 4, groups 1 and kernel_size (3, 3).");
   CHECK(error_of([&] {
           Conv1d(1, 1, 2, g, {.padding = 3, .padding_mode = PaddingMode::reflect})(zeros({1, 3}));
         }) == "[conv] padding must be at most 2 for reflect or circular padding of (1, 3), got 3.");

@@ -66,6 +66,15 @@ TEST_CASE("constant_ and the gains") {
   Tensor x = empty({2, 3});
   constant_(x, 0.25);
   CHECK(difference(x, full({2, 3}, 0.25), 0) == "");
+  ones_(x);
+  CHECK(difference(x, ones({2, 3}), 0) == "");
+  zeros_(x);
+  CHECK(difference(x, zeros({2, 3}), 0) == "");
+  Generator g(5);
+  Tensor leaf = empty({2, 3}).requires_grad_();
+  normal_(leaf, 0.0, 1.0, g);
+  sum(leaf).backward();
+  CHECK(difference(leaf.grad(), ones({2, 3}), 0) == "");
   CHECK(calculate_gain(Nonlinearity::leaky_relu) == std::sqrt(2.0 / (1 + 0.01 * 0.01)));
   CHECK(calculate_gain(Nonlinearity::leaky_relu, 0.2) == std::sqrt(2.0 / (1 + 0.2 * 0.2)));
   CHECK(calculate_gain(Nonlinearity::relu) == std::sqrt(2.0));

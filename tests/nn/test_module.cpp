@@ -128,10 +128,13 @@ TEST_CASE("buffers are saved and loaded, converted by to(), and are no parameter
         "total                 2\n");
 
   struct Clash : Module {
+    explicit Clash(bool buffer) : has_buffer(buffer) {}
     Tensor a = ones({2}), b = ones({2});
-    void visit(Visitor& v) override { v("x", a).buffer("x", b); }
+    bool has_buffer;
+    void visit(Visitor& v) override { has_buffer ? v("x", a).buffer("x", b) : v("x", a)("x", b); }
   };
-  CHECK_THROWS_WITH(Clash().parameters(), "[module] names must be unique, got x twice.");
+  for (const bool buffer : {false, true})
+    CHECK_THROWS_WITH(Clash(buffer).parameters(), "[module] names must be unique, got x twice.");
 }
 
 TEST_CASE("parameters are named by path in the order of visit, absent ones skipped") {
@@ -143,21 +146,20 @@ TEST_CASE("parameters are named by path in the order of visit, absent ones skipp
   CHECK(tower.num_parameters() == 6 + 3 + 9 + 9 + 4);
 }
 
-TEST_CASE("named_parameters hands out the parameters themselves") {
+TEST_CASE(
+    "parameters are the module's own, a copy shares them but not its mode, and zero_grad clears gradients") {
   Generator g(1);
   Tower tower(g);
   tower.parameters().at(4).fill_(7.0);
   CHECK(tower.table.at({2}) == 7.0);
-}
-
-TEST_CASE("a copied module shares its parameters but not its mode") {
-  Generator g(1);
-  Tower tower(g);
   Tower copy = tower;
   copy.table.fill_(3.0);
   CHECK(tower.table.at({0}) == 3.0);
   copy.eval();
   CHECK(tower.training());
+  for (Tensor& p : tower.parameters()) p.set_grad(ones(p.shape()));
+  copy.zero_grad();
+  for (const Tensor& p : tower.parameters()) CHECK_FALSE(p.grad().defined());
 }
 
 TEST_CASE("a deep copy has its own parameters and buffers, tied, frozen and with gradients as before") {
@@ -186,6 +188,11 @@ TEST_CASE("a deep copy has its own parameters and buffers, tied, frozen and with
   }
   b.count.fill_(1);
   CHECK(a.count.item() == 0);
+  CHECK(names_of(b) == std::vector<std::string>{"table.weight", "gain"});  // a tied one counts once
+  CHECK(b.num_parameters() == 3 * 2 + 2);
+  b.to(DType::float64);
+  CHECK(b.head.weight.dtype() == DType::float64);
+  CHECK(b.head.weight.impl() == b.table.weight.impl());
   const auto call = [](const Tied& m, const std::vector<Tensor>&) { return m.head(m.table(tensor({0, 2}))); };
   CHECK(gradcheck_module<Tied>(a, {}, call).message == "");
 }
@@ -199,35 +206,6 @@ TEST_CASE("train and eval reach every module below") {
       (tower.training() || tower.first.training() || tower.rest[0].training() || tower.rest[1].training()));
   tower.train();
   CHECK((tower.training() && tower.rest[1].training()));
-}
-
-TEST_CASE("zero_grad clears every gradient") {
-  Generator g(1);
-  Tower tower(g);
-  for (Tensor& p : tower.parameters()) p.set_grad(ones(p.shape()));
-  tower.zero_grad();
-  for (const Tensor& p : tower.parameters()) CHECK_FALSE(p.grad().defined());
-}
-
-TEST_CASE("a tied parameter counts once, under its first name, and stays tied through to()") {
-  struct Tied : Module {
-    Tensor a = ones({2}).requires_grad_(), b = a;
-    void visit(Visitor& v) override { v("a", a)("b", b); }
-  } tied;
-  CHECK(names_of(tied) == std::vector<std::string>{"a"});
-  CHECK(tied.num_parameters() == 2);
-  tied.to(DType::float64);
-  CHECK(tied.a.dtype() == DType::float64);
-  CHECK(tied.a.impl() == tied.b.impl());
-  CHECK(tied.a.requires_grad());
-}
-
-TEST_CASE("two parameters of one name are refused") {
-  struct Clash : Module {
-    Tensor a = ones({2}), b = ones({2});
-    void visit(Visitor& v) override { v("x", a)("x", b); }
-  };
-  CHECK_THROWS_WITH(Clash().parameters(), "[module] names must be unique, got x twice.");
 }
 
 TEST_CASE("to converts values and keeps what requires a gradient") {
@@ -290,18 +268,6 @@ TEST_CASE("a load that is not strict takes what is there, reports the rest, and 
   CHECK_ERROR(tower.load_state_dict({{"table", ones({4, 1})}}, false), "misshaped: table (4, 1) for (4,)");
 }
 
-TEST_CASE("summary lists names, shapes and numbers of elements") {
-  Generator g(1);
-  CHECK(Linear(2, 3, g).summary() ==
-        "weight  (3, 2)  6\n"
-        "bias    (3,)    3\n"
-        "total           9\n");
-  CHECK(Linear(10, 12, g).summary() ==
-        "weight  (12, 10)  120\n"
-        "bias    (12,)      12\n"
-        "total             132\n");
-}
-
 TEST_CASE("summary marks what requires no gradient: what was frozen, and what was forgotten") {
   Generator g(1);
   Linear layer(2, 3, g);
@@ -320,6 +286,10 @@ TEST_CASE("summary marks what requires no gradient: what was frozen, and what wa
         "weight  (3, 2)  6\n"
         "bias    (3,)    3\n"
         "total           9\n");
+  CHECK(Linear(10, 12, g).summary() ==
+        "weight  (12, 10)  120\n"
+        "bias    (12,)      12\n"
+        "total             132\n");
 }
 
 }  // namespace gradus::nn::test_module

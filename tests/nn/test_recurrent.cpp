@@ -37,20 +37,6 @@ TEST_CASE("layers compute what PyTorch's compute") {
   check_layer<LSTM>("lstm_dropout", {.num_layers = 3, .dropout = 0.4});
 }
 
-TEST_CASE("recurrent layers: dropout is drawn in training only, from the given generator") {
-  Generator g(1), drop(2);
-  LSTM deep(3, 2, g, {.num_layers = 2, .dropout = 0.5});
-  const Tensor x = randn({4, 2, 3}, g);
-  CHECK(error_of([&] { deep(x); }).starts_with("[dropout] needs a generator in training mode"));
-  const Tensor dropped = deep(x, {}, &drop).output;
-  CHECK(difference(deep(x, {}, &drop).output, dropped, 1e-3) != "");
-  deep.eval();
-  const Generator before = drop;
-  CHECK(difference(deep(x, {}, &drop).output, deep(x).output, 0) == "");
-  CHECK(drop.state() == before.state());
-  CHECK(LSTM(3, 2, g, {.dropout = 0.5})(x).output.defined());  // one layer has nothing to drop
-}
-
 TEST_CASE("a matrix of gates has the role of several matrices") {
   Generator g(1);
   const auto roles = LSTM(3, 2, g).named_parameters();

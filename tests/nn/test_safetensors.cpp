@@ -1,10 +1,6 @@
 #include "gradus/nn/safetensors.hpp"
 
-#include <time.h>
-
-#include <time.h>
 #include "autograd/compare.hpp"
-
 #include "gradus/files/file.hpp"
 #include "temporary_folder.hpp"
 
@@ -49,6 +45,8 @@ TEST_CASE("what is saved comes back, whatever the dtype, shape or strides") {
   StateDict state;
   state["matrix"] = matrix({{1, 2, 3}, {4, 5, 6}});
   state["view"] = state["matrix"].transpose(0, 1);
+  state["most dimensions"] = state["matrix"].reshape({1, 2, 1, 1, 3, 1, 1, 1});
+  state["long"] = arange(0, 10'001);  // read in pieces
   state["scalar"] = tensor(std::vector<float>{7.5F}, {});
   state["empty"] = zeros({2, 0, 3});
   state["strange"] = tensor(std::vector<float>{inf, -inf, NAN, -0.0F, 1e-45F}, {5});
@@ -64,13 +62,6 @@ TEST_CASE("what is saved comes back, whatever the dtype, shape or strides") {
   CHECK(std::signbit(loaded.at("strange").at({3})));
   CHECK(load_safetensors(folder / "x").at("double").dtype() == DType::float32);
   CHECK(SafetensorsFile(folder / "x").header().metadata == Metadata{{"a", "one"}, {"b", "2"}});
-}
-
-TEST_CASE("a tensor of eight dimensions comes back, the most there are") {
-  const testing::TemporaryFolder folder;
-  const Tensor x = arange(0, 6).reshape({1, 2, 1, 1, 3, 1, 1, 1});
-  save_safetensors(folder / "t.safetensors", {{"x", x}});
-  CHECK(difference(load_safetensors(folder / "t.safetensors").at("x"), x, 0.0) == "");
 }
 
 TEST_CASE("the bytes of a file are the format's, widest dtype first, then by name") {
@@ -115,30 +106,12 @@ TEST_CASE("every half there is becomes the float32 of the same value") {
   }
 }
 
-TEST_CASE("half precision becomes float32 exactly") {
-  const std::vector<uint16_t> f16 = {0x3C00, 0xC000, 0x7BFF, 0x0001, 0x03FF, 0x0400,
-                                     0x8000, 0x7C00, 0xFC00, 0x7E00, 0x3555};
+TEST_CASE("bfloat16 becomes float32 exactly") {
   const std::vector<uint16_t> bf16 = {0x3F80, 0xC049, 0x0001, 0xFF80};
-  const std::string header =
-      "{" + entry("h", "F16", "[11]", "[0,22]") + "," + entry("b", "BF16", "[4]", "[22,30]") + "}";
-  const File file(with_length(header, bytes_of(f16) + bytes_of(bf16)));
-  const StateDict loaded = load_safetensors(file.path);
+  const File file(with_length("{" + entry("b", "BF16", "[4]", "[0,8]") + "}", bytes_of(bf16)));
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> h = {1,     -2,  65504, 0x1p-24F, 0x1.FF8p-15F,   0x1p-14F,
-                                -0.0F, inf, -inf,  NAN,      0.333251953125F};
-  CHECK(difference(loaded.at("h"), tensor(h, {11}), 0.0) == "");
-  CHECK(std::signbit(loaded.at("h").at({6})));
-  CHECK(difference(loaded.at("b"), tensor(std::vector<float>{1, -3.140625F, 0x1p-133F, -inf}, {4}), 0.0) ==
-        "");
-}
-
-TEST_CASE("long tensors are converted piece by piece without a seam") {
-  std::vector<double> values(10'001);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) * 0.5;
-  const testing::TemporaryFolder folder;
-  save_safetensors(folder / "x", {{"x", tensor(values, {10'001})}});
-  const Tensor loaded = load_safetensors(folder / "x").at("x");
-  CHECK(difference(loaded.to(DType::float64), tensor(values, {10'001}), 0.0) == "");
+  CHECK(difference(load_safetensors(file.path).at("b"),
+                   tensor(std::vector<float>{1, -3.140625F, 0x1p-133F, -inf}, {4}), 0.0) == "");
 }
 
 TEST_CASE("malformed files are refused, each with its reason") {
@@ -154,69 +127,42 @@ TEST_CASE("malformed files are refused, each with its reason") {
   };
   const std::vector<Case> cases = {
       {"", "must begin with the 8 bytes of a length, got a file of 0 bytes."},
-      {std::string(7, '\0'), "must begin with the 8 bytes of a length, got a file of 7 bytes."},
       {bytes_of<uint64_t>({100'000'001}), "the header must be at most 100000000 bytes long, got 100000001."},
-      {bytes_of<uint64_t>({UINT64_MAX}), "the header must be at most 100000000 bytes long"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n",
        "must have tensors, got a pointer of Git LFS."},
       {bytes_of<uint64_t>({10}) + "{}",
        "the header must lie inside the file of 10 bytes, got a length of 10."},
       {with_length(""), "the header must start with {."},
-      {with_length(" {}"), "the header must start with {."},
-      {with_length("[]"), "the header must start with {."},
       {with_length("{"), "the header must be JSON"},
-      {with_length("{}x"), "the header must be JSON"},
-      {with_length(std::string("{}\0", 3)), "the header must be JSON"},
       {with_length("{\"\xFF\":1}"), "the header must be JSON"},
-      {with_length("{\"a\":1e999}"), "the header must be JSON"},
       {with_length("{}", "x"), "values must fill the rest of the file, 1 bytes, got 0."},
       {with_length("{" + good + "," + good + "}", data),
        "the header must have different keys in an object, got 'a' twice."},
-      {entries(R"("a":{"dtype":"F32","dtype":"I64","shape":[1],"data_offsets":[0,4]})"),
-       "the header must have different keys in an object, got 'dtype' twice."},
       {with_length(R"({"__metadata__":{"x":"1","x":"2"}})"),
        "the header must have different keys in an object, got 'x' twice."},
       {with_length(R"({"__metadata__":{"x":1}})"), "the header: __metadata__, x must be a string, got 1."},
-      {with_length(R"({"__metadata__":[]})"), "the header: __metadata__ must be an object, got a list of 0."},
-      {entries(R"("a":1)"), "the header: a must be an object, got 1."},
       {entries(R"("a":{"dtype":"F32","shape":[1]})"), "the header: a must have a field 'data_offsets'."},
       {entries(R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":0})"),
        "the header: a must have no field 'x'. Hint: it may have dtype, shape, data_offsets."},
-      {entries(R"("a":{"dtype":3,"shape":[1],"data_offsets":[0,4]})"),
-       "the header: a, dtype must be a string, got 3."},
       {entries(entry("a", "F33", "[1]", "[0,4]")),
        "the header: a, dtype must be one that safetensors defines, got 'F33'."},
       {entries(entry("a\\nb", "F33", "[1]", "[0,4]")), "the header: 'a\\nb', dtype must be one"},
-      {entries(entry("a", "F32", "1", "[0,4]")), "the header: a, shape must be a list, got 1."},
       {entries(entry("a", "F32", "[-1]", "[0,4]")),
        "the header: a, shape[0] must be a whole number of at least 0, got -1."},
-      {entries(entry("a", "F32", "[1.0]", "[0,4]")),
-       "the header: a, shape[0] must be a whole number of at least 0, got 1.0."},
-      {entries(entry("a", "F32", "[18446744073709551616]", "[0,4]")),
-       "the header: a, shape[0] must be a whole number of at least 0, got 18446744073709551616.0."},
       {entries(entry("a", "F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]")),
        "the header: a, shape must have at most 8 dimensions, got 9."},
       {entries(entry("a", "F32", "[4294967296,4294967296]", "[0,4]")),
        "the header: a must have a size of 64 bits in bytes"},
-      {entries(entry("a", "F32", "[4611686018427387905]", "[0,4]")),
-       "the header: a must have a size of 64 bits in bytes"},
       {entries(entry("a", "F32", "[0,4294967296,4294967296]", "[0,0]"), 0),
        "the header: a must have a size of 64 bits in bytes"},
-      {entries(entry("a", "F32", "[1]", "[0]")), "the header: a, data_offsets must be two numbers, got 1."},
       {entries(entry("a", "F32", "[1]", "[0,4,8]")),
        "the header: a, data_offsets must be two numbers, got 3."},
       {entries(entry("a", "F32", "[1]", "[4,0]")),
        "the header: a, data_offsets must span the 4 bytes of F32 (1,), got [4, 0]."},
-      {entries(entry("a", "F32", "[2]", "[0,4]")),
-       "the header: a, data_offsets must span the 8 bytes of F32 (2,), got [0, 4]."},
       {entries(entry("a", "F32", "[1]", "[0,5]"), 5),
        "the header: a, data_offsets must span the 4 bytes of F32 (1,), got [0, 5]."},
       {entries(entry("a", "F32", "[1]", "[4,8]"), 8),
        "values of 'a' must start at 0, where the previous values end, got 4."},
-      {entries(good + "," + entry("b", "F32", "[1]", "[8,12]"), 12),
-       "values of 'b' must start at 4, where the previous values end, got 8."},
-      {entries(good + "," + entry("b", "F32", "[1]", "[2,6]"), 6),
-       "values of 'b' must start at 4, where the previous values end, got 2."},
       {entries(good + "," + entry("b", "F32", "[1]", "[0,4]"), 4),
        "values of 'b' must start at 4, where the previous values end, got 0."},
       {entries(good, 3), "values must fill the rest of the file, 3 bytes, got 4."},
@@ -279,30 +225,6 @@ TEST_CASE("names that a file cannot hold are refused before anything is written"
   CHECK_THROWS_WITH(save("__metadata__"), "[safetensors] a tensor must not be called __metadata__.");
   CHECK_THROWS_WITH(save("\xFF"), "[safetensors] names and metadata must be UTF-8, got '\\xff'.");
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
-}
-
-TEST_CASE("many tensors are read and written in time that grows as their number does") {
-  const auto seconds = [](int count) {
-    const testing::TemporaryFolder folder;
-    StateDict tensors;
-    for (int i = 0; i < count; ++i) tensors.emplace(concat("h.", i, ".weight"), zeros({0, 3}));
-    double least = 1e9;  // of the thread's own time: others may have the processor meanwhile
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      const auto now = [] {
-        timespec time{};
-        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-      };
-      const double start = now();
-      save_safetensors(folder / "x", tensors);
-      REQUIRE(load_safetensors(folder / "x").size() == static_cast<size_t>(count));
-      least = std::min(least, now() - start);
-    }
-    return least;
-  };
-  const double few = seconds(2'000), many = seconds(32'000);
-  INFO("2,000 in " << few << " s, 32,000 in " << many << " s");
-  CHECK(many < 64 * few);  // 16 times as many: n log n takes some 20 times as long, n * n 256 times
 }
 
 }  // namespace gradus::nn::test_safetensors

@@ -120,19 +120,6 @@ TEST_CASE("a query that may attend to nothing gets weights of 0 and the output's
         "");
 }
 
-TEST_CASE("transformer layers: dropout is drawn in training only, from the given generator") {
-  Generator g(1), drop(2);
-  TransformerEncoderLayer layer(4, 2, g, {.dim_feedforward = 8, .dropout = 0.5});
-  const Tensor x = randn({3, 2, 4}, g);
-  CHECK(error_of([&] { layer(x); }).starts_with("[dropout] needs a generator in training mode"));
-  const Tensor dropped = layer(x, &drop);
-  CHECK(difference(layer(x, &drop), dropped, 1e-3) != "");
-  layer.eval();
-  const Generator before = drop;
-  CHECK(difference(layer(x, &drop), layer(x), 0) == "");
-  CHECK(drop.state() == before.state());
-}
-
 TEST_CASE("transformer layers: errors") {
   Generator g(1);
   CHECK_THROWS_WITH(CrossAttention(4, 3, g),

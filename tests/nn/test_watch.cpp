@@ -20,27 +20,6 @@ class Twice : public Module {
   Linear first, again;
 };
 
-/// softmax(q k^T / sqrt(hs)) of the last projection's input, as a program without points would compute it.
-Tensor pattern_of(const MultiHeadAttention& m, const Tensor& x, int64_t nh, bool causal) {
-  const int64_t B = x.size(0), T = x.size(1), C = x.size(2), hs = C / nh;
-  const Tensor qkv = linear(x, m.c_attn.weight, m.c_attn.bias);
-  std::vector<float> pattern;
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t h = 0; h < nh; ++h)
-      for (int64_t t = 0; t < T; ++t) {
-        std::vector<double> row(static_cast<size_t>(T), 0.0);
-        double total = 0;
-        for (int64_t s = 0; s <= (causal ? t : T - 1); ++s) {
-          double score = 0;
-          for (int64_t i = 0; i < hs; ++i)
-            score += qkv.at({b, t, h * hs + i}) * qkv.at({b, s, C + h * hs + i});
-          total += row[s] = std::exp(score / std::sqrt(static_cast<double>(hs)));
-        }
-        for (const double p : row) pattern.push_back(static_cast<float>(p / total));
-      }
-  return tensor(pattern, {B, nh, T, T});
-}
-
 TEST_CASE("the output of each module and each point is kept under its name") {
   Generator g(1);
   Twice model(g);
@@ -176,35 +155,33 @@ TEST_CASE("an intervention must keep shape and dtype") {
   CHECK_THROWS_WITH(model(x), "[intervention] the new value of 'first' must be float32 (2, 4), got none.");
 }
 
-TEST_CASE("the pattern of attention is the softmax of its scores") {
-  Generator g(9);
-  const bool causal = GENERATE(true, false);
-  MultiHeadAttention m(8, 2, g, {.causal = causal});
-  const Tensor x = randn({2, 5, 8}, g), fused = m(x);
-  const Activations seen = watch(m, {"*"});
-  const Tensor y = m(x);
-  CHECK(difference(seen["pattern"], pattern_of(m, x, 2, causal), 1e-6) == "");
-  CHECK(difference(y, fused, 1e-6) == "");
-  CHECK(seen["scores"].shape() == Shape{2, 2, 5, 5});
-  CHECK(seen["q"].shape() == Shape{2, 2, 5, 4});
-  const Tensor weighted = matmul(seen["pattern"], seen["v"]);
-  for (int64_t h = 0; h < 2; ++h)
-    CHECK(difference(seen[concat("head.", h)], weighted.select(1, h), 1e-6) == "");
-}
-
-TEST_CASE("heads that share keys have the pattern of each head") {
-  Generator g(10);
-  const bool qk_norm = GENERATE(true, false);
-  GroupedQueryAttention m(16, 4, 2, g, {.qk_norm = qk_norm});
-  const Tensor x = randn({2, 5, 16}, g), fused = m(x);
+/// The pattern of each head is the softmax of its scores, its output their product with the values; watching
+/// changes no result.
+template <class M>
+void check_pattern(M m, const Tensor& x, int64_t kv_heads, bool causal) {
+  const Tensor fused = m(x);
   const Activations seen = watch(m, {"*"});
   CHECK(difference(m(x), fused, 1e-6) == "");
-  for (int64_t h = 0; h < 4; ++h) {
-    const Tensor q = seen["q"].select(1, h), k = seen["k"].select(1, h / 2);
-    const Tensor mask = triu(ones({5, 5}), 1).to(DType::boolean);
-    const Tensor scores = masked_fill(matmul(q, k.transpose(1, 2)) / 2.0, mask, -INFINITY);
-    CHECK(difference(seen["pattern"].select(1, h), softmax(scores, -1), 1e-6) == "");
+  const int64_t T = x.size(1), n_head = seen["q"].size(1), size = seen["q"].size(3);
+  CHECK(seen["scores"].shape() == Shape{x.size(0), n_head, T, T});
+  const Tensor mask = triu(ones({T, T}), 1).to(DType::boolean);
+  for (int64_t h = 0; h < n_head; ++h) {
+    const int64_t kv = h / (n_head / kv_heads);
+    Tensor scores =
+        matmul(seen["q"].select(1, h), seen["k"].select(1, kv).mT()) / std::sqrt(static_cast<double>(size));
+    if (causal) scores = masked_fill(scores, mask, -INFINITY);
+    const Tensor pattern = seen["pattern"].select(1, h);
+    CHECK(difference(pattern, softmax(scores, -1), 1e-6) == "");
+    CHECK(difference(seen[concat("head.", h)], matmul(pattern, seen["v"].select(1, kv)), 1e-6) == "");
   }
+}
+
+TEST_CASE("the pattern of attention is the softmax of its scores, of heads that share keys too") {
+  Generator g(9);
+  for (const bool causal : {true, false})
+    check_pattern(MultiHeadAttention(8, 2, g, {.causal = causal}), randn({2, 5, 8}, g), 2, causal);
+  for (const bool qk_norm : {true, false})
+    check_pattern(GroupedQueryAttention(16, 4, 2, g, {.qk_norm = qk_norm}), randn({2, 5, 16}, g), 2, true);
 }
 
 TEST_CASE("watching other points keeps the fused attention's bits") {
