@@ -55,24 +55,10 @@ using Clock = std::chrono::steady_clock;
 bool anomaly_mode = false;
 int running_op = 0;
 
+void take(Block, Borrowed, PackedCache, Dims, Edge, Extreme, HookList, Index, InlineFunction, Node, Product,
+          Products, Ref, RefCounted, Sorted, Storage, TensorImpl);
+
 struct Program {
-  Block block;
-  Borrowed borrowed;
-  PackedCache packed_cache;
-  Dims dims;
-  Edge edge;
-  Extreme extreme;
-  HookList hooks;
-  Index index;
-  InlineFunction function;
-  Node node;
-  Product product;
-  Products products;
-  Ref ref;
-  RefCounted counted;
-  Sorted sorted;
-  Storage storage;
-  TensorImpl impl;
   Phase phase = Phase::warm_up;
   Clock::time_point start;
 };

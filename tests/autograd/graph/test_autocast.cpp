@@ -14,14 +14,8 @@ using namespace gradus::testing;
 
 constexpr double kHalfBf16 = 0x1p-9, kHalfFloat = 0x1p-24;  // the largest relative errors of a rounding
 
-class Draw {
- public:
-  Tensor operator()(const Shape& shape) {
-    return randn(shape, generator_, DType::float64).to(DType::float32);
-  }
-
- private:
-  Generator generator_{7};
+struct Draw : testing::Draw {
+  Tensor operator()(const Shape& shape) { return testing::Draw::operator()(shape).to(DType::float32); }
 };
 
 Tensor wide(const Tensor& x) { return x.detach().to(DType::float64); }

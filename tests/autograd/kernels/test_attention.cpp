@@ -67,46 +67,36 @@ Values<double> naive(const AttentionShape& s, const Inputs<T>& in) {
   if (s.dropout > 0) dropout<double>(masks.size(), masks.data(), masks.data(), s.dropout, s.key, s.offset);
   double *const w = weights.data(), *const gw = gradients.data();
   const int64_t size = s.head_size;
-  for (int64_t head = 0; head < s.batch * s.heads; ++head)
-    for (int64_t i = 0; i < s.q_len; ++i) {
-      const int64_t seen = s.causal ? std::clamp<int64_t>(i + 1 + s.k_len - s.q_len, 0, s.k_len) : s.k_len;
-      const int64_t row = head * s.q_len + i;
-      const int64_t first = head / (s.heads / s.kv_heads) * s.k_len * size;  // also across the batch
-      const double *const query = q.data() + row * size, *const gy = gout.data() + row * size,
-                          *const mask = masks.data() + row * s.k_len;
-      double *const out = r.out.data() + row * size, *const gq = r.gq.data() + row * size;
-      double largest = -INFINITY, sum = 0, mean = 0;
-      for (int64_t j = 0; j < seen; ++j) {
-        const double* const key = k.data() + first + j * size;
-        w[j] = 0;
-        for (int64_t d = 0; d < size; ++d) w[j] += s.scale * query[d] * key[d];
-        largest = std::max(largest, w[j]);
-      }
-      for (int64_t j = 0; j < seen; ++j) sum += w[j] = std::exp(w[j] - largest);
-      r.sums[2 * row] = largest;
-      r.sums[2 * row + 1] = seen > 0 ? sum : 1;
-      for (int64_t j = 0; j < seen; ++j) {
-        const double* const value = v.data() + first + j * size;
-        double* const gv = r.gv.data() + first + j * size;
-        w[j] /= sum;
-        gw[j] = 0;
-        for (int64_t d = 0; d < size; ++d) {
-          out[d] += w[j] * mask[j] * value[d];
-          gv[d] += w[j] * mask[j] * gy[d];
-          gw[j] += mask[j] * value[d] * gy[d];
-        }
-        mean += w[j] * gw[j];
-      }
-      for (int64_t j = 0; j < seen; ++j) {
-        const double* const key = k.data() + first + j * size;
-        double* const gk = r.gk.data() + first + j * size;
-        const double gs = s.scale * w[j] * (gw[j] - mean);
-        for (int64_t d = 0; d < size; ++d) {
-          gq[d] += gs * key[d];
-          gk[d] += gs * query[d];
-        }
-      }
+  const auto dot = [&](const double* a, const double* b) { return std::inner_product(a, a + size, b, 0.0); };
+  const auto add = [&](double* to, double factor, const double* x) {
+    for (int64_t d = 0; d < size; ++d) to[d] += factor * x[d];
+  };
+  for (int64_t row = 0; row < s.batch * s.heads * s.q_len; ++row) {
+    const int64_t head = row / s.q_len, i = row % s.q_len;
+    const int64_t seen = s.causal ? std::clamp<int64_t>(i + 1 + s.k_len - s.q_len, 0, s.k_len) : s.k_len;
+    const int64_t first = head / (s.heads / s.kv_heads) * s.k_len * size;  // also across the batch
+    const double *const query = &q[row * size], *const gy = &gout[row * size],
+                        *const mask = &masks[row * s.k_len];
+    double largest = -INFINITY, sum = 0, mean = 0;
+    for (int64_t j = 0; j < seen; ++j)
+      largest = std::max(largest, w[j] = s.scale * dot(query, &k[first + j * size]));
+    for (int64_t j = 0; j < seen; ++j) sum += w[j] = std::exp(w[j] - largest);
+    r.sums[2 * row] = largest;
+    r.sums[2 * row + 1] = seen > 0 ? sum : 1;
+    for (int64_t j = 0; j < seen; ++j) {
+      const double* const value = &v[first + j * size];
+      w[j] /= sum;
+      add(&r.out[row * size], w[j] * mask[j], value);
+      add(&r.gv[first + j * size], w[j] * mask[j], gy);
+      gw[j] = mask[j] * dot(value, gy);
+      mean += w[j] * gw[j];
     }
+    for (int64_t j = 0; j < seen; ++j) {
+      const double gs = s.scale * w[j] * (gw[j] - mean);
+      add(&r.gq[row * size], gs, &k[first + j * size]);
+      add(&r.gk[first + j * size], gs, query);
+    }
+  }
   return r;
 }
 

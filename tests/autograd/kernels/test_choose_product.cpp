@@ -41,8 +41,12 @@ TEST_CASE("attention takes loops from four queries on, and wherever scores are t
   CHECK(in_attention(1, true) == attention_loops);
 }
 
-TEST_CASE("tiny products are plain dots, and few rows belong to linear layers", "[choose_product]") {
+TEST_CASE("tiny products are plain dots, one row or column is gemv's, and few rows belong to linear layers",
+          "[choose_product]") {
   using enum ProductCode;
+  CHECK(choose_product({.m = 1, .n = 100, .k = 100}) == gemv);
+  CHECK(choose_product({.m = 100, .n = 1, .k = 100}) == gemv);
+  CHECK(choose_product({.m = 2, .n = 2, .k = 100}) == gemm);
   CHECK(choose_product({.m = 3, .n = 7, .k = 19}) == plain_dots);
   CHECK(choose_product({.m = 4, .n = 10, .k = 10}) == gemm);
   CHECK(choose_product({.m = 1, .n = 400, .k = 1}) == gemv);
@@ -50,13 +54,6 @@ TEST_CASE("tiny products are plain dots, and few rows belong to linear layers", 
   CHECK(choose_product({.m = 1, .n = 3, .k = 5, .place = ProductPlace::linear}) == plain_dots);
   CHECK(choose_product({.m = 8, .n = 100, .k = 100, .place = ProductPlace::linear}) == linear_few_rows);
   CHECK(choose_product({.m = 9, .n = 100, .k = 100, .place = ProductPlace::linear}) == gemm);
-}
-
-TEST_CASE("one row or column is gemv's", "[choose_product]") {
-  using enum ProductCode;
-  CHECK(choose_product({.m = 1, .n = 100, .k = 100}) == gemv);
-  CHECK(choose_product({.m = 100, .n = 1, .k = 100}) == gemv);
-  CHECK(choose_product({.m = 2, .n = 2, .k = 100}) == gemm);
 }
 
 TEST_CASE("large products leave BLAS with AVX-512 only", "[choose_product]") {

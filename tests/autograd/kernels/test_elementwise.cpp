@@ -220,6 +220,38 @@ TEST_CASE("convert between every pair of types", "[elementwise]") {
       y, [&](int64_t i) { return x[i % 70 * 37 + i / 70]; }, 0);
 }
 
+uint16_t bits_of(float x) {
+  gradus::bfloat16 rounded{};
+  gradus::kernels::to_bfloat16(1, &rounded, &x);
+  return rounded.bits;
+}
+
+TEST_CASE("bfloat16 is the nearest of 16 bits, the even one at half") {
+  CHECK(bits_of(1.0F) == 0x3F80);
+  CHECK(bits_of(-2.5F) == 0xC020);
+  CHECK(bits_of(1.0F + 0x1p-8F) == 0x3F80);             // half way: down to the even one
+  CHECK(bits_of(1.0F + 0x3p-8F) == 0x3F82);             // half way: up to the even one
+  CHECK(bits_of(1.0F + 0x1p-8F + 0x1p-20F) == 0x3F81);  // above half
+  CHECK(bits_of(-0.0F) == 0x8000);
+  CHECK(bits_of(0x1p-133F) == 0x0001);  // subnormal
+  CHECK(bits_of(std::numeric_limits<float>::max()) == 0x7F80);
+  CHECK(bits_of(std::numeric_limits<float>::infinity()) == 0x7F80);
+  const uint32_t nan_that_would_round_to_infinity = 0x7F800001;
+  CHECK(bits_of(std::bit_cast<float>(nan_that_would_round_to_infinity)) > 0x7F80);
+}
+
+TEST_CASE("every value of 16 bits comes back as it was") {
+  std::vector<gradus::bfloat16> all(0x10000), back(all.size());
+  std::vector<float> wide(all.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<uint16_t>(i);
+  gradus::kernels::from_bfloat16(static_cast<int64_t>(all.size()), wide.data(), all.data());
+  gradus::kernels::to_bfloat16(static_cast<int64_t>(all.size()), back.data(), wide.data());
+  int wrong = 0;
+  for (size_t i = 0; i < all.size(); ++i)
+    wrong += std::isnan(wide[i]) ? !std::isnan(plain::number(back[i])) : back[i].bits != all[i].bits;
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("loops coalesce what one stride can walk", "[elementwise]") {
   Loop<2> loop;
   loop.dims = 4;

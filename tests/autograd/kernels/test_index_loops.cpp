@@ -18,42 +18,25 @@ struct Shape3 {
 constexpr Shape3 kShapes[] = {{1, 5, 1, 9},      {3, 4, 7, 6}, {2, 9, 65, 4},
                               {1, 65, 130, 200}, {4, 3, 1, 8}, {2, 3, 4, 0}};
 
-TEMPLATE_TEST_CASE("index_select and index_add", "[index]", float, double, int64_t) {
-  for (const auto [outer, n, inner, count] : kShapes) {
-    const auto index = indices(count, n);
-    const auto x = values<TestType>(outer * n * inner, 9),
-               src = values<TestType>(outer * count * inner, 9, 2);
-    std::vector<TestType> out(outer * count * inner), sum = x, want = x;
-    index_select(outer, n, inner, count, out.data(), x.data(), index.data());
-    index_add(outer, n, inner, count, sum.data(), index.data(), src.data());
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t k = 0; k < count; ++k)
-        for (int64_t i = 0; i < inner; ++i) {
-          CHECK(out[(o * count + k) * inner + i] == x[(o * n + index[k]) * inner + i]);
-          want[(o * n + index[k]) * inner + i] +=
-              src[(o * count + k) * inner + i];  // in the order of the index
-        }
-    CHECK(same_bits(sum, want));
-  }
-}
-
-TEMPLATE_TEST_CASE("gather and scatter_add", "[index]", float, double, int64_t) {
-  for (const auto [outer, n, inner, count] : kShapes) {
-    const auto index = indices(outer * count * inner, n);
-    const auto x = values<TestType>(outer * n * inner, 9),
-               src = values<TestType>(outer * count * inner, 9, 2);
-    std::vector<TestType> out(src.size()), sum = x, want = x;
-    gather(outer, n, inner, count, out.data(), x.data(), index.data());
-    scatter_add(outer, n, inner, count, sum.data(), index.data(), src.data());
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t k = 0; k < count; ++k)
-        for (int64_t i = 0; i < inner; ++i) {
-          const int64_t at = (o * count + k) * inner + i;
-          CHECK(out[at] == x[(o * n + index[at]) * inner + i]);
-          want[(o * n + index[at]) * inner + i] += src[at];
-        }
-    CHECK(same_bits(sum, want));
-  }
+TEMPLATE_TEST_CASE("index_select and gather, index_add and scatter_add", "[index]", float, double, int64_t) {
+  for (const bool is_shared : {true, false})  // one index for all, or one for each element
+    for (const auto [outer, n, inner, count] : kShapes) {
+      const auto index = indices(is_shared ? count : outer * count * inner, n);
+      const auto x = values<TestType>(outer * n * inner, 9),
+                 src = values<TestType>(outer * count * inner, 9, 2);
+      std::vector<TestType> out(src.size()), sum = x, want = x;
+      (is_shared ? index_select<TestType> : gather<TestType>)(outer, n, inner, count, out.data(), x.data(),
+                                                              index.data());
+      (is_shared ? index_add<TestType> : scatter_add<TestType>)(outer, n, inner, count, sum.data(),
+                                                                index.data(), src.data());
+      for (int64_t at = 0; at < outer * count * inner; ++at) {
+        const int64_t k = at / inner % count, place = index[is_shared ? k : at];
+        const int64_t from = (at / inner / count * n + place) * inner + at % inner;
+        CHECK(out[at] == x[from]);
+        want[from] += src[at];  // in the order of the index
+      }
+      CHECK(same_bits(sum, want));
+    }
 }
 
 TEST_CASE("index_select and gather of bools", "[index]") {

@@ -37,12 +37,6 @@ TEST_CASE("levels are listed best first, and the one that is set is used", "[lev
   CHECK(&isa_loops<ElementwiseLoops<float>>() == at_start);
 }
 
-TEST_CASE("a level that this machine cannot run is refused by name", "[level]") {
-  const std::string text = refusal<Level>("v9");
-  CHECK_HAS(text, "[level] GRADUS_LEVEL must be one that this machine has");
-  CHECK_HAS(text, "got v9");
-}
-
 TEST_CASE("units are listed best first, widened is everywhere, and the one that is set is used") {
   const std::vector<Bf16Unit> units = available_isas<Bf16Unit>();
   CHECK(std::count(units.begin(), units.end(), Bf16Unit::widened) == 1);
@@ -60,7 +54,8 @@ TEST_CASE("units are listed best first, widened is everywhere, and the one that 
   set_isa<Bf16Unit>(isa_name(at_start));
 }
 
-TEST_CASE("a unit that this machine lacks is refused by name") {
+TEST_CASE("a level or a unit that this machine lacks is refused by name") {
+  CHECK_HAS(refusal<Level>("v9"), "[level] GRADUS_LEVEL must be one that this machine has", "got v9");
   bf16_model::name_missing_units();
   for (const Bf16Unit unit : {Bf16Unit::avx512_bf16, Bf16Unit::amx})
     if (!bf16_model::has(unit))

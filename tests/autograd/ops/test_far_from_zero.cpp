@@ -31,21 +31,6 @@ Tensor gradient(F f, const Tensor& x, bool create_graph = false) {
   return grad({sum(f(leaf))}, {leaf}, {.create_graph = create_graph})[0].detach();
 }
 
-TEST_CASE("cross_entropy has the same gradient at every offset of its logits") {
-  vectors::at_each_level([] {
-    for (const double offset : kOffsets)
-      for (const int64_t target : {0, 1, 2, 3})
-        for (const bool create_graph : {false, true}) {
-          INFO("offset " << offset << ", target " << target);
-          std::vector<double> want = shares();
-          want[static_cast<size_t>(target)] -= 1;
-          const auto loss = [&](const Tensor& x) { return cross_entropy(x, i64({target})); };
-          const Tensor gx = gradient(loss, tensor(at_offset(offset), {1, 4}), create_graph);
-          CHECK(difference(gx.to(DType::float64), f64(want, {1, 4}), 3e-7) == "");
-        }
-  });
-}
-
 TEST_CASE("cross_entropy of a certain answer still has a gradient, to all its digits") {
   double others = 0;
   for (const double logit : {-20, 5, -5}) others += std::exp(logit - 20);
@@ -62,20 +47,22 @@ TEST_CASE("cross_entropy of a certain answer still has a gradient, to all its di
   });
 }
 
-TEST_CASE("logsumexp and log_softmax have the same gradient at every offset") {
-  const std::vector<double> p = shares();
-  std::vector<double> of_first;
-  for (size_t i = 0; i < p.size(); ++i) of_first.push_back((i == 0 ? 1 : 0) - p[i]);
+TEST_CASE("logsumexp, log_softmax and cross_entropy have the same gradient at every offset") {
+  const Tensor p = f64(shares(), {1, 4}), one = eye(4, DType::float64);
   vectors::at_each_level([&] {
     for (const double offset : kOffsets)
       for (const bool create_graph : {false, true}) {
-        INFO("offset " << offset);
-        const Tensor x = tensor(at_offset(offset), {4});
-        const Tensor of_sum = gradient([](const Tensor& t) { return logsumexp(t, {0}); }, x, create_graph);
-        CHECK(difference(of_sum.to(DType::float64), f64(p), 3e-7) == "");
-        const Tensor of_log =
-            gradient([](const Tensor& t) { return log_softmax(t, 0).select(0, 0); }, x, create_graph);
-        CHECK(difference(of_log.to(DType::float64), f64(of_first), 3e-7) == "");
+        INFO("offset " << offset << ", create_graph " << create_graph);
+        const auto check = [&](const auto& f, const Tensor& want) {
+          const Tensor gx = gradient(f, tensor(at_offset(offset), {1, 4}), create_graph);
+          CHECK(difference(gx.to(DType::float64), want, 3e-7) == "");
+        };
+        check([](const Tensor& t) { return logsumexp(t, {1}); }, p);
+        for (const int64_t at : {0, 1, 2, 3}) {
+          check([at](const Tensor& t) { return log_softmax(t, 1).select(1, at); },
+                one.slice(0, at, at + 1) - p);
+          check([at](const Tensor& t) { return cross_entropy(t, i64({at})); }, p - one.slice(0, at, at + 1));
+        }
       }
   });
 }

@@ -74,12 +74,9 @@ TEST_CASE("a row has the same bits from any offset, and the input's layout") {
 }
 
 TEST_CASE("rotary_embedding refuses what has no pairs, and angles that are none") {
-  CHECK_THROWS_WITH(rotary_embedding(ones({2, 3})),
-                    "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2, 3).");
-  CHECK_THROWS_WITH(rotary_embedding(ones({2})),
-                    "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2,).");
-  CHECK_THROWS_WITH(rotary_embedding(ones({2, 0})),
-                    "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2, 0).");
+  for (const Shape& shape : {Shape{2, 3}, Shape{2}, Shape{2, 0}})
+    CHECK_THROWS_WITH(rotary_embedding(ones(shape)),
+                      concat("[rotary_embedding] needs x (..., T, hs) with an even hs, got ", shape, "."));
   CHECK_THROWS_WITH(rotary_embedding(ones({2, 2}), -1), "[rotary_embedding] offset must be >= 0, got -1.");
   for (const double base : {0.0, -1.0, kInf, kNan})
     CHECK_THROWS_WITH(rotary_embedding(ones({2, 2}), 0, base),

@@ -22,46 +22,36 @@ std::vector<double> kept_by_mkl(uint32_t word, int64_t n, double q) {
   return kept;
 }
 
+/// CHECKs four dropouts of 20 ones: what is left of each, in PyTorch's digits, and where.
+struct Dropped {
+  double p, left;
+  const char* kept;
+};
+void check_dropped(Generator& g, std::initializer_list<Dropped> all) {
+  for (const auto& [p, left, kept] : all) {
+    INFO("p " << p);
+    std::vector<double> expected;
+    for (const char* at = kept; *at != '\0'; ++at) expected.push_back(*at == '1' ? left : 0);
+    CHECK(difference(dropout(ones({4, 5}), p, g), f32(expected, {4, 5}), 0) == "");
+  }
+}
+
 TEST_CASE("dropout as PyTorch without MKL: two words an element") {
   Generator g = Generator::torch(kSeed);
-  const Tensor x = ones({4, 5});
-  CHECK(difference(dropout(x, 0.5, g),
-                   f32({2, 0, 2, 0, 0, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 2, 0, 0, 0, 0}, {4, 5}), 0) == "");
-  CHECK(difference(dropout(x, 0.2, g),
-                   f32({1.25, 1.25, 0,    1.25, 0,    1.25, 1.25, 1.25, 1.25, 1.25,
-                        1.25, 1.25, 1.25, 1.25, 1.25, 1.25, 1.25, 1.25, 1.25, 1.25},
-                       {4, 5}),
-                   0) == "");
-  CHECK(difference(dropout(x, 0.1, g),
-                   f32({1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 0,
-                        1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112,
-                        1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112},
-                       {4, 5}),
-                   0) == "");
-  CHECK(difference(dropout(x, 0.9, g),
-                   f32({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 10, 0, 0, 0}, {4, 5}), 0) == "");
+  check_dropped(g, {{0.5, 2, "10100111111100010000"},
+                    {0.2, 1.25, "11010111111111111111"},
+                    {0.1, 1.1111112, "11111101111111111111"},
+                    {0.9, 10, "00000000000000101000"}});
   CHECK(g.next() == 2145862668U);
   CHECK(g.next() == 1666937741U);
 }
 
 TEST_CASE("dropout as PyTorch with MKL: one word a tensor") {
   Generator g = Generator::torch_mkl(kSeed);
-  const Tensor x = ones({4, 5});
-  CHECK(difference(dropout(x, 0.5, g),
-                   f32({2, 0, 0, 2, 0, 0, 2, 2, 0, 2, 2, 2, 0, 0, 2, 0, 0, 2, 0, 0}, {4, 5}), 0) == "");
-  CHECK(difference(dropout(x, 0.2, g),
-                   f32({1.25, 1.25, 1.25, 1.25, 0,    1.25, 1.25, 1.25, 1.25, 1.25,
-                        0,    1.25, 0,    1.25, 1.25, 1.25, 1.25, 1.25, 1.25, 1.25},
-                       {4, 5}),
-                   0) == "");
-  CHECK(difference(dropout(x, 0.1, g),
-                   f32({1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112,
-                        1.1111112, 1.1111112, 1.1111112, 1.1111112, 0,         1.1111112, 1.1111112,
-                        0,         1.1111112, 1.1111112, 1.1111112, 1.1111112, 1.1111112},
-                       {4, 5}),
-                   0) == "");
-  CHECK(difference(dropout(x, 0.9, g),
-                   f32({0, 0, 0, 0, 0, 10, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {4, 5}), 0) == "");
+  check_dropped(g, {{0.5, 2, "10010011011100100100"},
+                    {0.2, 1.25, "11110111110101111111"},
+                    {0.1, 1.1111112, "11111111111011011111"},
+                    {0.9, 10, "00000110000000000000"}});
   CHECK(g.next() == 808106523U);
   CHECK(g.next() == 2555999780U);
 }
