@@ -24,7 +24,7 @@ inline std::string help_of(std::string_view script) {
 /// standard input is `input`. Throws Error if there is no Python.
 [[noreturn]] inline void become_python(const std::string& verb, const std::string& script,
                                        std::string_view input, const std::vector<std::string>& words) {
-  const int file = ::memfd_create("input", MFD_CLOEXEC);
+  const int file = ::memfd_create("input", 0);  // which may itself be 0
   if (::write(file, input.data(), input.size()) != static_cast<ssize_t>(input.size()) ||
       ::lseek(file, 0, SEEK_SET) != 0 || ::dup2(file, STDIN_FILENO) < 0)
     throw RunError("[", verb, "] the system must grant memory for the input of Python, got none.");
