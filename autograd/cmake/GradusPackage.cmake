@@ -15,6 +15,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME gradus)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)  # by dpkg-shlibdeps, of dpkg-dev
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "bible-kjv, bible-kjv-text")  # the default text
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "python3")  # `sweep` and `plan`
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "The program: training, sampling, evaluation, byte pairs, and the checks of gradients.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgradus-dev)

@@ -16,7 +16,7 @@ is_run() {
     'cmake '*) return 1 ;;                                      # builds for minutes; .ci/package does this
     'xdg-open '*) return 1 ;;                                   # opens a browser
     'man gradus'*) return 1 ;;                                  # takes an installed program; tests/consumer has one
-    *'python3 my_op.py'*) command -v python3 >/dev/null || return 1 ;;
+    *'python3 my_op.py'* | './gradus sweep '*) command -v python3 >/dev/null || return 1 ;;
     *'python3 docs/nanogpt.py'* | *compare.py*) return 1 ;;     # take PyTorch and minutes
   esac
 }

@@ -1,6 +1,7 @@
 // Training on several ranks: the same bits for every number of ranks.
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/train/trainer/gradient_exchange.hpp"
 #include "small_model.hpp"
 #include "threads_as_ranks.hpp"
 
@@ -121,6 +122,10 @@ TEST_CASE("a state of one number of ranks continues with another") {
   const std::pair start{parameters, state};
   const Result one = train_on(1, config, &start);
   for (const int ranks : {2, 3}) expect_equal(train_on(ranks, config, &start), one);
+}
+
+TEST_CASE("the most expensive parameter that is left goes to the rank with the least work") {
+  CHECK(owners({9, 5, 4}, 2) == std::vector<int>{0, 1, 1});
 }
 
 TEST_CASE("ranks share the work of a step") {

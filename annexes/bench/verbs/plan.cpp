@@ -1,32 +1,40 @@
 // gradus plan: predicts the time and the memory of a training step on several machines, and how many of them
-// pay.
+// pay. This measures what one machine computes; plan.py simulates the rest.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <bit>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gradus/annexes/bench/step_model.hpp"
-#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/annexes/bench/measure.hpp"
+#include "gradus/annexes/bench/verbs/python.hpp"
+#include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/setting_flags.hpp"
-#include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/verbs.hpp"
-#include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
-#include "gradus/train/plan.hpp"
+#include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/trainer/gradient_exchange.hpp"
+#include "gradus/train/trainer/trainer.hpp"
+
+namespace gradus::bench {
+std::string_view embedded_file(std::string_view path);
+}
 
 namespace gradus::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using train::Setting;
 using train::TrainConfig;
 
-constexpr double kPays = 0.9;       // of the time of the step of fewer machines
-constexpr double kMpiBytes = 25e6;  // of a rank: the library and its buffers, as measured with Open MPI
+constexpr int64_t kMostSteps = 100;
+constexpr double kUpdateShare = 0.25;  // of the measured time
 
 struct PlanFlags {
   SettingFlags settings;
@@ -34,6 +42,7 @@ struct PlanFlags {
   std::string network = "1GbE";
   double seconds = 10;
   bool json = false;
+  std::vector<int64_t> measured;  ///< numbers of machines: plan.py asks for what is measured
 };
 
 TrainConfig settled(const PlanFlags& flags) {
@@ -50,107 +59,120 @@ TrainConfig settled(const PlanFlags& flags) {
   return config;
 }
 
-/// Without --micro, machines have equal work if that is possible.
-plan::Split split_of(const TrainConfig& config, int64_t machines, bool has_micro) {
+/// The seconds of a pass: from the beginning of a step to the end of its backward. Sets `early` to how long
+/// before that the gradient of each parameter is there.
+double measure_pass(train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
+                    std::vector<double>& early) {
+  std::vector<double> arrived(parameters.size());
+  std::vector<HookHandle> hooks;
+  const int64_t origin = steady_nanoseconds();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    hooks.push_back(parameters[i].second.register_hook([&arrived, origin, i](const Tensor&) {
+      arrived[i] = static_cast<double>(steady_nanoseconds() - origin) * 1e-9;
+    }));
+  Profile profile;
+  trainer.profile_into(&profile);
+  (void)bench::take_turn(seconds, kMostSteps, [&] { (void)trainer.step(); });
+  trainer.profile_into(nullptr);
+  for (HookHandle& hook : hooks) hook.remove();
+  std::vector<double> passes;
+  double end = 0;  // of backward
+  for (const ProfileEvent& event : profile.events()) {
+    if (event.name == "clip") end = event.start;
+    if (event.name == "step") passes.push_back(end - event.start);
+  }
+  for (const double time : arrived) early.push_back(std::max(0.0, end - std::max(time, end - passes.back())));
+  return bench::median(passes);
+}
+
+/// The seconds of what the owner of the most expensive parameter, machine 0, does after backward: sums of the
+/// gradients of all machines, their norm, the update.
+double measure_update(const train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
+                      const std::vector<int>& owner, int64_t machines) {
+  std::vector<Tensor> owned;
+  for (size_t i = 0; i < owner.size(); ++i)
+    if (owner[i] == 0)
+      owned.push_back(parameters[i].second);
+    else
+      parameters[i].second.zero_grad();
+  const Autocast autocast(trainer.recipe().loop.precision);
+  const auto update = [&] {
+    const NoGrad no_grad;
+    for (const Tensor& one : owned) {
+      Tensor sum = one.grad();
+      for (int64_t i = 1; i < machines; ++i) sum = sum + one.grad();
+    }
+    (void)train::grad_norm(owned);
+    trainer.recipe().optimizer->step(0);
+  };
+  return bench::take_turn(seconds, kMostSteps, update).ms_median / 1e3;
+}
+
+/// What a machine of several does in a step, in seconds and bytes: medians over about `seconds` of steps on
+/// random tokens. Without --micro, machines have equal work if that is possible.
+Json work_of(TrainConfig config, int64_t machines, bool has_micro, double seconds) {
   const int64_t windows = config.batch * config.accum;
   const int64_t micro = has_micro ? config.micro : windows % machines == 0 ? machines : windows;
-  if (micro == 1) return {1, config.batch, config.accum};
-  return {micro, windows / micro, (micro + machines - 1) / machines};
-}
-
-/// A number of machines, and what is predicted for it.
-struct Prediction {
-  int64_t machines = 1, micro = 1;
-  plan::StepTime time;
-  double memory = 0;  ///< bytes, of the machine that needs the most
-};
-
-Prediction predict(TrainConfig config, int64_t machines, bool has_micro, const plan::Network& network,
-                   double seconds) {
-  const plan::Split split = split_of(config, machines, has_micro);
-  const plan::Work work = plan::rehearse(config, split, machines, seconds);
-  config.batch = split.windows;
+  const int64_t passes = micro == 1 ? config.accum : (micro + machines - 1) / machines;  // of the busiest
+  if (micro > 1) config.batch = windows / micro;
   const models::MemoryEstimate bytes = train::training_memory(config);
-  const plan::StepTime time = plan::step_time(work, network);
-  double memory = bytes.total() + time.received + (machines > 1 ? kMpiBytes : 0);
-  for (int64_t passes = split.micro > 1 ? split.passes : 1; passes > 1; passes /= 2)
-    memory += bytes.gradients;  // sums of earlier micro-batches
-  return {machines, split.micro, time, memory};
+  config.accum = config.micro = 1;
+  Generator init(0);
+  models::Decoder model(config.model, init);
+  const auto random_windows = [&](int64_t count, Generator& generator) -> data::Batch {
+    const int64_t block = config.model.block_size;
+    const Tensor tokens = randint(0, config.model.vocab_size, {count, block + 1}, generator);
+    return {tokens.slice(1, 0, block).contiguous(), tokens.slice(1, 1, block + 1).contiguous()};
+  };
+  train::Trainer trainer(model, train::decoder_recipe(model, random_windows, config));
+  nn::NamedParameters parameters = model.named_parameters();
+  std::vector<double> costs, early;
+  for (const nn::NamedParameter& one : parameters)
+    costs.push_back(trainer.recipe().optimizer->update_cost(one));
+  const std::vector<int> owner = train::owners(costs, static_cast<int>(machines));
+  const double pass = measure_pass(trainer, parameters, (1 - kUpdateShare) * seconds, early);
+  const double update = measure_update(trainer, parameters, kUpdateShare * seconds, owner, machines);
+  Json parts = Json::array();
+  for (size_t i = 0; i < costs.size(); ++i)
+    parts.push_back({parameters[i].second.numel(), costs[i], early[i], owner[i]});
+  const int cores = kernels::available_cores();
+  return {{"machines", machines},
+          {"micro", micro},
+          {"passes", passes},
+          {"pass", pass},
+          {"update", update},
+          {"memory", {bytes.total(), bytes.gradients}},
+          {"value_bytes", element_size(config.wire)},
+          {"busy_cores", num_threads() < cores ? 0 : cores},  // 0: messages find a free one
+          {"parts", parts}};
 }
 
-/// Prints a row for each, with the names of the columns as keys of JSON.
-void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
-  std::vector<TableRow> rows(1);
-  for (const auto& [machines, micro, t, memory] : all) {
-    nlohmann::ordered_json json{{"event", "machines"}, {"machines", machines}, {"micro", micro}};
-    rows.push_back({std::to_string(machines), std::to_string(micro)});
-    rows.front() = {"machines", "micro"};
-    const double total = t.total(), faster = all.front().time.total() / total;
-    for (const auto& [name, value] :
-         std::initializer_list<std::pair<std::string, double>>{{"step_ms", 1e3 * total},
-                                                               {"compute_ms", 1e3 * t.compute},
-                                                               {"gradients_ms", 1e3 * t.gradients},
-                                                               {"update_ms", 1e3 * t.update},
-                                                               {"parameters_ms", 1e3 * t.parameters},
-                                                               {"latency_ms", 1e3 * t.latency},
-                                                               {"messages_ms", 1e3 * t.messages},
-                                                               {"times_faster", faster},
-                                                               {"tokens_per_s", tokens / total},
-                                                               {"memory_mb", memory / 1e6}}) {
-      json[name] = value;
-      rows.front().push_back(name.substr(0, name.find("_ms")));
-      rows.back().push_back(decimals(value, value >= 100 ? 0 : name == "times_faster" ? 2 : 1));
-    }
-    if (is_json) std::cout << json << "\n";
-  }
-  size_t i = 0;
-  while (i + 1 < all.size() && all[i + 1].time.total() < kPays * all[i].time.total()) ++i;
-  if (is_json)
-    std::cout << nlohmann::ordered_json{{"event", "done"}, {"machines_that_pay", all[i].machines}}
-              << std::endl;
-  else
-    std::cout << table(rows, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) << "Up to " << all[i].machines
-              << (all[i].machines == 1 ? " machine pays" : " machines pay")
-              << ": each doubling shortens the step by a tenth at least." << std::endl;
-}
-
-int plan_verb(const PlanFlags& flags) {
+int plan_verb(const PlanFlags& flags, const CLI::App& verb) {
   if (!(flags.seconds > 0 && flags.seconds < 1e6))
     fail("plan", "--seconds must be above 0 and finite, got ", flags.seconds, ".");
-  const plan::Network network = plan::network_from(flags.network);
   const TrainConfig config = settled(flags);
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  train::check_memory(train::training_memory(config), "plan a smaller model, or a smaller batch.");
-  if (!flags.json)
-    std::cout << "model    " << config.preset << ": " << models::sizes(config.model) << "; "
-              << grouped(config.model.num_parameters()) << " parameters; steps of "
-              << config.batch * config.accum << " windows\nnetwork  " << decimals(8e-6 * network.bandwidth, 0)
-              << " Mbit/s, " << 1e3 * network.latency << " ms one way\nmachine  each is like this one, with "
-              << num_threads() << (num_threads() == 1 ? " thread" : " threads")
-              << ": compute and update are measured here, the rest is simulated\n"
+  for (const int64_t machines : flags.measured)
+    std::cout << work_of(config, machines, flags.settings.is_given("micro"),
+                         flags.seconds / static_cast<double>(flags.measured.size()))
               << std::endl;
-  const int rows = 1 + static_cast<int>(std::bit_width(static_cast<uint64_t>(flags.machines - 1)));
-  std::vector<Prediction> all;
-  for (int64_t next = 1; all.empty() || all.back().machines < flags.machines; next *= 2)
-    all.push_back(predict(config, std::min(next, flags.machines), flags.settings.is_given("micro"), network,
-                          flags.seconds / rows));
-  print(all, train::tokens_per_step(config), flags.json);
-  return kDone;
+  if (!flags.measured.empty()) return kDone;
+  train::check_memory(train::training_memory(config), "plan a smaller model, or a smaller batch.");
+  const Json facts{{"machines", flags.machines},
+                   {"network", flags.network},
+                   {"json", flags.json},
+                   {"threads", num_threads()},
+                   {"model", concat(config.preset, ": ", models::sizes(config.model))},
+                   {"parameters", config.model.num_parameters()},
+                   {"windows", config.batch * config.accum},
+                   {"block", config.model.block_size}};
+  std::vector<std::string> words;
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& value : option->results())
+      words.push_back(concat("--", option->get_lnames().front(), "=", value));
+  become_python("plan", concat(bench::embedded_file("tools.py"), bench::embedded_file("plan.py")),
+                facts.dump(-1, ' ', false, Json::error_handler_t::replace), words);
 }
-
-constexpr const char* kPlanFooter =
-    R"(A machine is a rank of MPI, see train --ranks. In milliseconds of a step: compute
-is forward and backward on the busiest machine; gradients are on the wire after
-backward; update is that of the busiest owner of parameters; parameters are on the
-wire after it; latency is that of messages that all wait for; messages is the time
-that messages take from the computation, if it uses all cores. Without --micro, it
-is chosen so that machines have equal work, if the windows of a step allow it. For
-another network, give --network the rate of TCP and half of the round trip time.
-
-Examples:
-  $ plan --preset midi --machines 8
-  $ plan --preset gpt2 --vocab 50257 --machines 16 --network 25GbE
-  $ plan --batch 64 --network 200Mbit,1.5ms --threads 1)";
 
 }  // namespace
 
@@ -167,6 +189,7 @@ Action add_plan(CLI::App& verb, const std::string& program) {
             "Time to measure, in all; at least two steps for each row")
       ->capture_default_str();
   add_value(verb, "--threads", flags->threads, "N", "Threads of a machine [one per core]", kThreads);
+  add_value(verb, "--measure", flags->measured, "N", "", kThreads)->group("");
   verb.add_flag("--json", flags->json, "Print a JSON line for each number of machines");
   verb.option_defaults()->group("Settings of train");
   for (const Setting& row : train::settings())
@@ -175,8 +198,8 @@ Action add_plan(CLI::App& verb, const std::string& program) {
       flags->settings.add(verb, row);
   set_usual_flags(verb, {"--machines", "--network", "--vocab", "--threads", "--json", "--preset", "--layers",
                          "--embd", "--block", "--batch", "--micro"});
-  verb.footer(with_program(kPlanFooter, program));
-  return {[flags] { return plan_verb(*flags); }};
+  verb.footer(with_program(help_of(bench::embedded_file("plan.py")), program));
+  return {[&verb, flags] { return plan_verb(*flags, verb); }};
 }
 
 }  // namespace gradus::cli

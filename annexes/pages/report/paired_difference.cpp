@@ -36,11 +36,4 @@ PairedDifference paired_difference(const std::vector<double>& a, const std::vect
   return result;
 }
 
-int64_t PairedDifference::seeds_for(double size) const {
-  constexpr double kSignificant = 1.96, kFourOfFive = 0.84;  // quantiles of the normal distribution
-  const double deviation = error * std::sqrt(static_cast<double>(seeds));
-  const double needed = std::pow((kSignificant + kFourOfFive) * deviation / size, 2);
-  return 2 + static_cast<int64_t>(std::ceil(std::min(needed, 1e9)));  // 2 more for the estimated deviation
-}
-
 }  // namespace gradus::pages

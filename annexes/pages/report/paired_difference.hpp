@@ -12,9 +12,6 @@ struct PairedDifference {
   double error = 0;  ///< standard error of the mean
   double p = 1;      ///< two-sided, by Student's t-test of pairs
   int64_t seeds = 0;
-
-  /// The number of seeds with which a difference of `size` has p < 0.05 in four of five sweeps.
-  int64_t seeds_for(double size) const;
 };
 /// The differences b[i] - a[i]. a and b must have the same number of values, at least two.
 PairedDifference paired_difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "test_files.hpp"
 
 namespace gradus::cli::test_plan {
 
@@ -43,6 +44,13 @@ TEST_CASE("plan takes what ranks exchange into account") {
   const json plain = row({}), half = row(args("--wire bf16"));
   const auto ms = [](const json& line) { return line.at("parameters_ms").get<double>(); };
   CHECK(ms(half) == Catch::Approx(ms(plain) / 2).epsilon(0.1));  // a part is sent during the update
+}
+
+TEST_CASE("the scripts of plan and sweep compute what is in tables, or was computed by hand") {
+  const std::string script = (testing::test_files() / "annexes/bench/verbs/scripts.py").string();
+  const Outcome outcome = run_shell("python3 -B " + script);
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
 }
 
 TEST_CASE("plan says what it measured and what it simulated") {

@@ -33,7 +33,8 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
     CHECK(entry.at("seconds").get<double>() > 0);
   }
 
-  CHECK_HAS(call("report", out, "--json").out, "\"name\":\"adamw-lr=0.001-s1\"", "\"name\":\"muon-s2\"");
+  if (call("report --help").code == 0)  // with the annex pages
+    CHECK_HAS(call("report", out, "--json").out, "\"name\":\"adamw-lr=0.001-s1\"", "\"name\":\"muon-s2\"");
 
   // A line that a kill tore, a run that was stopped: only that one is made again.
   std::string torn;
@@ -78,11 +79,12 @@ TEST_CASE("results that are none are refused by line, and stay as they are") {
     check_refused({"sweep", file, "--out", scratch.path("sweep")}, {words});
     CHECK(read(results) == text);
   };
-  refused(whole + "{}\n", "results.jsonl:2 must have a field 'setting'");
-  refused("[1]\n", "results.jsonl:1 must be an object");
-  refused("x\n" + whole, "results.jsonl:1 must be JSON");
-  refused("{\"setting\":3}\n", "results.jsonl:1: setting must be a string");
-  refused(whole.substr(0, whole.find("2.5")) + "null}\n", "results.jsonl:1: val_loss must be a number");
+  const std::string must_be = " must be JSON with setting, seed, val_loss and seconds, got '";
+  refused(whole + "{}\n", "results.jsonl:2" + must_be + "{}'");
+  for (const std::string line : {"[1]", "x", "{\"setting\":3}"})
+    refused(line + "\n" + whole, "results.jsonl:1" + must_be + line + "'");
+  for (const char* loss : {"null", "NaN", "1e999", "true"})
+    refused(whole.substr(0, whole.find("2.5")) + loss + ",\"seconds\":3}\n", "results.jsonl:1" + must_be);
 }
 
 TEST_CASE("a sweep whose run fails says which, and keeps what is done") {
@@ -142,6 +144,14 @@ TEST_CASE("a sweep sets no results of another table beside its own") {
   const Outcome more = sweep();
   CHECK(more.code == 0);
   CHECK(lines_of(read(out + "/results.jsonl")).size() == 9);
+}
+
+TEST_CASE("a sweep says what is missing where there is no Python, and makes nothing") {
+  const Scratch scratch;
+  check_refused({"sweep", scratch.file("table.toml", kTable), "--out", scratch.path("sweep")},
+                {"Python 3 must be installed, got no python3 that runs. Hint: apt-get install python3."},
+                {.environment = {"PATH=" + scratch.path("")}});
+  CHECK_FALSE(std::filesystem::exists(scratch.path("sweep")));
 }
 
 TEST_CASE("a sweep refuses a table that is none, by line and column") {

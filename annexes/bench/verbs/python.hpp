@@ -1,0 +1,37 @@
+// Verbs that a script in Python does: the program checks the flags, and becomes Python.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradus/cli/program/process.hpp"
+#include "gradus/cli/program/shell.hpp"
+#include "gradus/files/error.hpp"
+
+namespace gradus::cli {
+
+/// The text between the first """ of a script, which is the footer of its help.
+inline std::string help_of(std::string_view script) {
+  const size_t begin = script.find("\"\"\"") + 3;
+  return std::string(script.substr(begin, script.find("\"\"\"", begin) - begin));
+}
+
+/// Becomes Python 3, which runs the script. Its arguments are the verb, this program and the words; its
+/// standard input is `input`. Throws Error if there is no Python.
+[[noreturn]] inline void become_python(const std::string& verb, const std::string& script,
+                                       std::string_view input, const std::vector<std::string>& words) {
+  const int file = ::memfd_create("input", 0);  // which may itself be 0
+  if (::write(file, input.data(), input.size()) != static_cast<ssize_t>(input.size()) ||
+      ::lseek(file, 0, SEEK_SET) != 0 || ::dup2(file, STDIN_FILENO) < 0)
+    throw RunError("[", verb, "] the system must grant memory for the input of Python, got none.");
+  std::vector<std::string> command{"python3", "-ISBXutf8", "-c", script, verb, this_program()};
+  command.insert(command.end(), words.begin(), words.end());
+  become(command);
+  fail(verb, "Python 3 must be installed, got no python3 that runs. Hint: apt-get install python3.");
+}
+
+}  // namespace gradus::cli
