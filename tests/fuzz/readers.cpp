@@ -17,7 +17,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/files/zip.hpp"
 #include "gradus/models/adapter.hpp"
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/stored/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 #include "gradus/train/train_json.hpp"
