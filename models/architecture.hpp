@@ -1,6 +1,6 @@
 // Architecture: an entry of the registry of architectures. All code outside models/ that depends on a
-// decoder's architecture uses it. The entries are at the ends of gpt2.cpp, llama.cpp, gemma.cpp and
-// mingru.cpp; architectures.cpp lists them. Immutable, so thread-safe.
+// decoder's architecture uses it, or its StoredForm if files are concerned. The entries are at the ends of
+// gpt2.cpp, llama.cpp, gemma.cpp and mingru.cpp; architectures.cpp lists them. Immutable, so thread-safe.
 #pragma once
 
 #include <memory>

@@ -16,7 +16,7 @@
 #include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/zip.hpp"
-#include "gradus/models/adapter.hpp"
+#include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# launcher_verbs.sh GRADUS PROGRAM CORE: the launcher GRADUS, before anything is built, lists the verbs of PROGRAM with their help,
+# launcher_verbs.sh GRADUS PROGRAM FIRST: the launcher GRADUS, before anything is built, lists the verbs of PROGRAM with their help,
 # and takes the verbs of FIRST for those that gradus-first has.
 set -euo pipefail
 scratch=$(mktemp -d)

@@ -18,8 +18,8 @@ wrong=$(
   for room in $rooms; do
     grep -rE '// (.* )?Private to [a-z]+\.' --include='*.hpp' --include='*.cpp' $room || true
   done | sed -E 's/^([^:]*):.*Private to ([a-z]+)\..*/\1 \2/' | while read -r source folder; do
-    case $(dirname "$source") in
-      "$folder" | */"$folder") ;;
+    case /$(dirname "$source")/ in
+      */"$folder"/*) ;;
       *) echo "$source: says that it is private to $folder" ;;
     esac
   done

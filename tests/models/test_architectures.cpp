@@ -4,7 +4,7 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"

@@ -10,8 +10,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/models/rotary_decoder.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/layers.hpp"
 

@@ -9,8 +9,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 
 namespace gradus::exports {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 namespace gradus::cli::test_architectures {
 

@@ -1,4 +1,4 @@
-#include "gradus/models/adapter.hpp"
+#include "gradus/models/stored/adapter.hpp"
 
 #include <algorithm>
 #include <cmath>

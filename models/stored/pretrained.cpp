@@ -1,4 +1,4 @@
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -11,8 +11,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/config_json.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/init.hpp"

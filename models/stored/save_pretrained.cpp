@@ -3,8 +3,8 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/safetensors.hpp"
 
