@@ -34,7 +34,7 @@
 #include "gradus/models/decoder.hpp"
 #include "gradus/models/decoder_config.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/check_module.hpp"
 #include "gradus/nn/containers.hpp"

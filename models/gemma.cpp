@@ -1,25 +1,23 @@
 // Gemma 3 (Gemma Team, arXiv 2503.19786), models of text: blocks with norms before and after attention and
 // MLP, GeGLU, and windows in all blocks but each window_pattern-th. Parameters have the names of Hugging
 // Face's files.
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <vector>
 
 #include "gradus/files/error.hpp"
+#include "gradus/models/gemma.hpp"
 #include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
-namespace {
-
-const AttentionVariant kGemmaAttention{.window = 512, .window_pattern = 6};
-constexpr double kLocalTheta = 10000.0;  // rope_theta of blocks with a window, which no scaling changes
 
 bool has_window(const DecoderConfig& config, int64_t block) {
   return config.attention.window > 0 && (block + 1) % config.attention.window_pattern != 0;
 }
+
+namespace {
+
+const AttentionVariant kGemmaAttention{.window = 512, .window_pattern = 6};
 
 nn::GroupedQueryAttentionOptions gemma_attention(const DecoderConfig& config, int64_t number) {
   const bool windowed = has_window(config, number);
@@ -100,66 +98,6 @@ void check_gemma(const DecoderConfig& c) {
          " gemma, which always has these norms and never biases, got true.");
 }
 
-std::vector<std::string> layer_types(const DecoderConfig& config) {
-  std::vector<std::string> types;
-  for (int64_t i = 0; i < config.n_layer; ++i)
-    types.emplace_back(has_window(config, i) ? "sliding_attention" : "full_attention");
-  return types;
-}
-
-std::string write_gemma_config(const DecoderConfig& config) {
-  const AttentionVariant& attention = config.attention;
-  auto json = nlohmann::ordered_json::parse(rotary_fields(config, "gemma3_text"));
-  json["query_pre_attn_scalar"] = config.head_size();
-  json["hidden_activation"] = "gelu_pytorch_tanh";
-  json["rope_local_base_freq"] = kLocalTheta;
-  json["sliding_window"] = attention.window > 0 ? attention.window : config.block_size;
-  json["sliding_window_pattern"] = std::max<int64_t>(1, attention.window_pattern);
-  json["layer_types"] = layer_types(config);
-  json["attn_logit_softcapping"] = json["final_logit_softcapping"] = nullptr;
-  json["pad_token_id"] = nullptr;  // transformers assumes 0
-  return json.dump();
-}
-
-/// Reads the window and which layers have it. A list of the layers decides, as in transformers.
-void read_gemma_window(ConfigReader& root, DecoderConfig& to) {
-  AttentionVariant& a = to.attention;
-  root.read<AttentionVariant>({{"sliding_window", &AttentionVariant::window, false, 1},
-                               {"sliding_window_pattern", &AttentionVariant::window_pattern, false, 1},
-                               {"_sliding_window_pattern", &AttentionVariant::window_pattern, false, 1}},
-                              a);
-  if (const auto kinds = root.given("layer_types")) {
-    const std::vector<std::string> listed = kinds->texts();
-    const auto full = std::find(listed.begin(), listed.end(), "full_attention");
-    const int64_t first = full - listed.begin() + 1;
-    a.window_pattern = full != listed.end() ? first : std::max(a.window_pattern, first);
-    if (std::ssize(listed) != to.n_layer || listed != layer_types(to))
-      kinds->refuse("must name ", to.n_layer, " layers, of which each ", a.window_pattern,
-                    "th has full_attention and the others sliding_attention, got another list.");
-  }
-  if (a.window_pattern == 1) a.window = a.window_pattern = 0;
-}
-
-DecoderConfig read_gemma_config(ConfigReader& root) {
-  DecoderConfig config{.arch = "gemma", .bias = false, .rope_theta = 1e6, .attention = kGemmaAttention};
-  config.attention.head_dim = 256;
-  read_rotary(root, true, "full_attention", config);
-  read_gemma_window(root, config);
-  const std::string size = std::to_string(config.attention.head_dim);
-  if (size != "256") (void)root.at("query_pre_attn_scalar");  // its default
-  root.expect("query_pre_attn_scalar", {size, size + ".0"});
-  root.expect("hidden_activation", {"'gelu_pytorch_tanh'"});
-  root.expect("rope_local_base_freq", {"10000", "10000.0"});
-  if (const auto rope = root.given("rope_parameters"))
-    if (const auto local = rope->find("sliding_attention")) {
-      ConfigReader fields(*local);
-      fields.expect("rope_theta", {"10000", "10000.0"});
-      fields.expect("rope_type", {"'default'"});
-      fields.finish();
-    }
-  return config;
-}
-
 }  // namespace
 
 const Architecture& gemma() {
@@ -186,20 +124,13 @@ const Architecture& gemma() {
       .check = check_gemma,
       .cost = gemma_cost,
       .describe = describe_with_inner,
-      .model_types = {"gemma3_text"},
-      .model_type = [](const DecoderConfig&) -> std::string_view { return "gemma3"; },
-      .write_config = write_gemma_config,
-      .read_config = read_gemma_config,
-      .embedding = "model.embed_tokens.weight",
       .names = {{".h.", ".model.layers."},
                 {".wte.", ".model.embed_tokens."},
                 {".ln_f.", ".model.norm."},
                 {".ln_1.", ".input_layernorm."},
                 {".ln_2.", ".pre_feedforward_layernorm."},
                 {".attn.c_proj.", ".attn.o_proj."},
-                {".attn.", ".self_attn."}},
-      .exports = {"gguf"},
-      .title = [](const DecoderConfig&) -> std::string_view { return "Gemma3"; }};
+                {".attn.", ".self_attn."}}};
   return row;
 }
 

@@ -1,8 +1,6 @@
 // Llama (Touvron et al., arXiv 2302.13971): rotary positions, RMSNorm, SwiGLU, heads of queries that share
 // keys and values; with norms of queries and keys it is Qwen3, with biases of queries, keys and values Qwen2,
 // with a sliding window Mistral. Parameters have the names of Hugging Face's files.
-#include <nlohmann/json.hpp>
-
 #include "gradus/files/error.hpp"
 #include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/attention.hpp"
@@ -59,73 +57,6 @@ void check_llama(const DecoderConfig& c) {
          c.attention.window_pattern, ".");
 }
 
-/// A type of transformers that computes the same.
-std::string_view llama_model_type(const DecoderConfig& config) {
-  if (config.qk_norm) return "qwen3";
-  if (config.attention.qkv_bias && !config.attention.projection_bias) return "qwen2";
-  return config.attention.window > 0 ? "mistral" : "llama";
-}
-
-std::string_view llama_title(const DecoderConfig& config) {
-  const std::string_view type = llama_model_type(config);
-  return type == "qwen3" ? "Qwen3" : type == "qwen2" ? "Qwen2" : type == "mistral" ? "Mistral" : "Llama";
-}
-
-std::string write_llama_config(const DecoderConfig& config) {
-  const std::string_view type = llama_model_type(config);
-  const bool is_qwen = type == "qwen2" || type == "qwen3";
-  auto json = nlohmann::ordered_json::parse(rotary_fields(config, type));
-  json["hidden_act"] = "silu";
-  if (type == "llama") json["mlp_bias"] = false;
-  if (is_qwen) json["use_sliding_window"] = config.attention.window > 0;
-  if (config.attention.window > 0) {
-    json["sliding_window"] = config.attention.window;
-    if (is_qwen) json["max_window_layers"] = config.attention.window_from;
-  }
-  return json.dump();
-}
-
-/// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.
-void read_window(ConfigReader& root, std::string_view type, DecoderConfig& to) {
-  const bool is_qwen = type == "qwen2" || type == "qwen3";
-  const auto in_use = is_qwen ? root.given("use_sliding_window") : std::nullopt,
-             from = is_qwen ? root.find("max_window_layers") : std::nullopt,
-             window = type == "llama" ? std::nullopt : root.given("sliding_window"),
-             kinds = root.given("layer_types");
-  int64_t first = 0;
-  if (window && (!is_qwen || (in_use && in_use->flag()))) {
-    to.attention.window = window->integer(1);
-    if (is_qwen) first = (from ? *from : root.at("max_window_layers")).integer();
-  } else {
-    first = to.n_layer;
-  }
-  // Newer files list the layers too.
-  const std::vector<std::string> listed = kinds ? kinds->texts() : std::vector<std::string>();
-  for (size_t i = 0; i < listed.size(); ++i)
-    if (listed[i] != (static_cast<int64_t>(i) < first ? "full_attention" : "sliding_attention"))
-      kinds->refuse("must be full_attention below layer ", first, " and sliding_attention from it on, got ",
-                    listed[i], " at ", i, ".");
-  if (first >= to.n_layer)
-    to.attention.window = 0;
-  else
-    to.attention.window_from = first;
-}
-
-DecoderConfig read_llama_config(ConfigReader& root) {
-  const std::string_view type = root.at("model_type").text();
-  const bool is_qwen3 = type == "qwen3";
-  DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = is_qwen3, .tie_word_embeddings = false};
-  if (is_qwen3) config.attention.head_dim = 128;
-  read_rotary(root, is_qwen3, nullptr, config);
-  root.read<AttentionVariant>({{"attention_bias", &AttentionVariant::qkv_bias}}, config.attention);
-  if (type == "qwen2") config.attention.qkv_bias = true;  // whatever the field says, as in transformers
-  config.attention.projection_bias = config.attention.qkv_bias && type != "qwen2";
-  read_window(root, type, config);
-  root.expect("hidden_act", {"'silu'", "'swish'"});
-  root.expect("partial_rotary_factor", {"1", "1.0", "null"});
-  return config;
-}
-
 // The MLP saves gate, up and their product, which is rounded in bfloat16. The norms of q and k save their
 // inputs.
 DecoderCost llama_cost(const DecoderConfig& config, DType products) {
@@ -170,20 +101,13 @@ const Architecture& llama() {
       .check = check_llama,
       .cost = llama_cost,
       .describe = describe_with_inner,
-      .model_types = {"llama", "qwen3", "qwen2", "mistral"},
-      .model_type = llama_model_type,
-      .write_config = write_llama_config,
-      .read_config = read_llama_config,
-      .embedding = "model.embed_tokens.weight",
       .names = {{".h.", ".model.layers."},
                 {".wte.", ".model.embed_tokens."},
                 {".ln_f.", ".model.norm."},
                 {".ln_1.", ".input_layernorm."},
                 {".ln_2.", ".post_attention_layernorm."},
                 {".attn.c_proj.", ".attn.o_proj."},
-                {".attn.", ".self_attn."}},
-      .exports = {"gguf", "web"},
-      .title = llama_title};
+                {".attn.", ".self_attn."}}};
   return row;
 }
 

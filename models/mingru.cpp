@@ -1,13 +1,11 @@
 // A decoder without attention: Llama's block with minGRU (Feng et al., arXiv 2410.01201, section 3.1) instead
 // of attention. Its decoding state has a fixed size, so that a text may have any length.
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/block_decoder.hpp"
-#include "gradus/models/config_fields.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
@@ -118,25 +116,6 @@ DecoderCost mingru_cost(const DecoderConfig& config, DType products) {
           .state = C * static_cast<double>(config.n_layer)};
 }
 
-const ConfigFields<DecoderConfig> kMinGRUFields =
-    size_fields("max_position_embeddings", "hidden_size", "num_hidden_layers", nullptr,
-                {{"intermediate_size", &DecoderConfig::n_inner, true, 1},
-                 {"rms_norm_eps", &DecoderConfig::norm_eps, true},
-                 {"dropout", &DecoderConfig::dropout, true},
-                 {"tie_word_embeddings", &DecoderConfig::tie_word_embeddings, true}});
-
-std::string write_mingru_config(const DecoderConfig& config) {
-  nlohmann::ordered_json json{{"model_type", "mingru"}, {"architectures", {"MinGRUForCausalLM"}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(kMinGRUFields, config)));
-  return json.dump();
-}
-
-DecoderConfig read_mingru_config(ConfigReader& root) {
-  DecoderConfig config{.arch = "mingru", .n_head = 1, .bias = false};
-  root.read(kMinGRUFields, config);
-  return config;
-}
-
 }  // namespace
 
 const Architecture& mingru() {
@@ -153,18 +132,12 @@ const Architecture& mingru() {
       .check = check_mingru,
       .cost = mingru_cost,
       .describe = describe_with_inner,
-      .model_types = {"mingru"},
-      .model_type = [](const DecoderConfig&) -> std::string_view { return "mingru"; },
-      .write_config = write_mingru_config,
-      .read_config = read_mingru_config,
-      .embedding = "model.embed_tokens.weight",
       .names = {{".h.", ".model.layers."},
                 {".wte.", ".model.embed_tokens."},
                 {".ln_f.", ".model.norm."},
                 {".ln_1.", ".input_layernorm."},
                 {".ln_2.", ".post_layernorm."},
-                {".attn.", ".min_gru."}},
-      .title = [](const DecoderConfig&) -> std::string_view { return "minGRU"; }};
+                {".attn.", ".min_gru."}}};
   return row;
 }
 

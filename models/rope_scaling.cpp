@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
 
@@ -42,32 +41,6 @@ double yarn_frequency(const RopeScaling& s, double base, int64_t hs, int64_t i, 
   return share * frequency / s.factor + (1 - share) * frequency;
 }
 
-/// YaRN's section 3.4: 0.1 m ln(factor) + 1.
-double yarn_magnitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
-
-double yarn_attention_factor(ConfigReader& fields, double factor) {
-  const auto m_field = fields.given("mscale"), all_field = fields.given("mscale_all_dim");
-  const double m = m_field ? m_field->number() : 0, m_all = all_field ? all_field->number() : 0;
-  if (m != 0 && m_all != 0) return yarn_magnitude(factor, m) / yarn_magnitude(factor, m_all);
-  return yarn_magnitude(factor, 1);
-}
-
-/// The fields of each type of scaling.
-ConfigFields<RopeScaling> fields_of(std::string_view type) {
-  ConfigFields<RopeScaling> fields{{"factor", &RopeScaling::factor, true}};
-  if (type == "linear") return fields;
-  fields.push_back({"original_max_position_embeddings", &RopeScaling::original_length});
-  if (type == "llama3")
-    fields.insert(fields.end(), {{"low_freq_factor", &RopeScaling::low_freq_factor, true},
-                                 {"high_freq_factor", &RopeScaling::high_freq_factor, true}});
-  else
-    fields.insert(fields.end(), {{"beta_fast", &RopeScaling::beta_fast},
-                                 {"beta_slow", &RopeScaling::beta_slow},
-                                 {"attention_factor", &RopeScaling::attention_factor},
-                                 {"truncate", &RopeScaling::truncate}});
-  return fields;
-}
-
 }  // namespace
 
 Tensor scaled_frequencies(const DecoderConfig& config) {
@@ -84,42 +57,6 @@ Tensor scaled_frequencies(const DecoderConfig& config) {
   return tensor(frequencies, {hs / 2});
 }
 
-void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind) {
-  const ConfigFields<DecoderConfig> theta{{"rope_theta", &DecoderConfig::rope_theta}};
-  root.read(theta, to);
-  // Newer files have one object, older ones rope_theta beside it.
-  const auto newer = root.given("rope_parameters"), older = root.given("rope_scaling");
-  if (!newer && !older) return;
-  const files::Field object = newer ? *newer : *older;
-  ConfigReader fields(kind && object.has(kind) ? object.at(kind) : object);
-  fields.read(theta, to);
-  const auto new_type = fields.find("rope_type"), old_type = fields.find("type");
-  const files::Field type = new_type ? *new_type : old_type ? *old_type : fields.at("type");
-  fields.expect("partial_rotary_factor", {"1", "1.0", "null"});
-  RopeScaling& s = to.attention.rope_scaling;
-  if (type.text() != "default") {
-    s.type = type.text();
-    if (s.type != "linear" && s.type != "llama3" && s.type != "yarn")
-      type.refuse("must be 'default', 'linear', 'llama3' or 'yarn', got ", type.shown(), ".");
-    if (s.type != "linear") s.original_length = to.block_size;
-    if (s.type == "yarn") s.attention_factor = 0;
-    fields.read(fields_of(s.type), s);
-    if (s.type == "yarn") {
-      const double by_factor = yarn_attention_factor(fields, s.factor);
-      if (s.attention_factor == 0) s.attention_factor = by_factor;
-    }
-  }
-  if (kind) (void)fields.find("sliding_attention");  // which the caller reads
-  fields.finish();
-}
-
-std::string rope_scaling_json(const RopeScaling& s) {
-  if (s.type.empty()) return "null";
-  nlohmann::ordered_json json{{"rope_type", s.type}};
-  json.update(nlohmann::ordered_json::parse(write_fields(fields_of(s.type), s)));
-  return json.dump();
-}
-
 void check_rope(const RopeScaling& s) {
   if (s.type.empty()) return;
   const bool has_length = s.type == "linear" || s.original_length >= 1;
@@ -129,7 +66,11 @@ void check_rope(const RopeScaling& s) {
     fail("decoder",
          "rope_scaling must have a factor of at least 1, the original context length, and ordered limits, "
          "got ",
-         rope_scaling_json(s), ".");
+         s.type, " with factor ", s.factor, ", length ", s.original_length, ", limits ",
+         s.type == "yarn"
+             ? concat(s.beta_fast, " and ", s.beta_slow, ", attention factor ", s.attention_factor)
+             : concat(s.low_freq_factor, " and ", s.high_freq_factor),
+         ".");
 }
 
 }  // namespace gradus::models

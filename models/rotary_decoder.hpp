@@ -1,13 +1,11 @@
-// What Llama and Gemma share: a decoder of blocks with rotary attention, its fields in config.json, and
-// RopeScaling. Private to models and tools. Stateless.
+// What Llama and Gemma share: a decoder of blocks with rotary attention, and RopeScaling. Private to models
+// and tools. Stateless.
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/block_decoder.hpp"
-#include "gradus/models/config_fields.hpp"
 #include "gradus/models/key_value_state.hpp"
 
 namespace gradus::models {
@@ -17,22 +15,11 @@ namespace gradus::models {
 /// arXiv 2309.00071, section 3.2).
 Tensor scaled_frequencies(const DecoderConfig& config);
 
-/// Reads rope_theta and the scaling from rope_scaling or rope_parameters. Throws Error, naming the field, for
-/// another type. If rope_parameters has an object for each kind of layer, it reads that of `kind`.
-void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind = nullptr);
-/// The value of rope_scaling as JSON; null without scaling.
-std::string rope_scaling_json(const RopeScaling& scaling);
 /// Throws Error if the scaling is not valid.
 void check_rope(const RopeScaling& scaling);
 
 /// Throws Error unless layers without biases can have the heads, angles and windows of the config.
 void check_rotary(const DecoderConfig& config);
-/// The fields of config.json that both have, as JSON.
-std::string rotary_fields(const DecoderConfig& config, std::string_view model_type);
-/// Reads them. `to` has the defaults; if `needs_kv_heads`, num_key_value_heads must be there. `kind`: see
-/// read_rope().
-void read_rotary(ConfigReader& root, bool needs_kv_heads, const char* kind, DecoderConfig& to);
-
 /// A decoder of blocks that have an `attn`.
 template <class Block>
 class RotaryDecoder final : public BlockDecoder<Block> {

@@ -4,8 +4,8 @@
 
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/adapter.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/optimizers/registry.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/trainer.hpp"

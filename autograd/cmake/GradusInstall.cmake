@@ -18,7 +18,7 @@ endfunction()
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
 set(gradus_libraries files autograd gradcheck nn check_module models data train)  # the lowest first
 if(TARGET gradus_graph_page)
-  list(APPEND gradus_libraries graph_page)
+  list(APPEND gradus_libraries page graph_page)
 endif()
 
 foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)

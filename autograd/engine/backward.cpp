@@ -38,6 +38,9 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (on && !impl_->node) {
     impl_->node = autograd::Node::leaf(shape(), dtype());
     impl_->node->owner = impl_.get();
+    const Tensor alias = view_of(*this, shape(), strides(), impl_->offset);
+    alias.impl()->node = impl_->node;
+    impl_->alias = autograd::Ref<autograd::TensorImpl>(alias.impl());
   }
   impl_->frozen = !on;
   return *this;

@@ -114,13 +114,12 @@ void destroy(Node* node) {
 
 namespace gradus {
 
-// A leaf is saved as an alias. Otherwise a gradient with a graph would hold its own leaf: a reference cycle.
-Saved::Saved(const Tensor& tensor) : tensor_(tensor) {
+// A leaf is saved as its alias. Otherwise a gradient with a graph would hold its own leaf: a reference cycle.
+Saved::Saved(const Tensor& tensor) {
   if (!tensor.defined()) return;
-  version_ = tensor.impl()->storage->version();
-  if (!tensor.requires_grad() || !tensor.impl()->node->is_leaf()) return;
-  tensor_ = tensor.detach();
-  tensor_.impl()->node = tensor.impl()->node;
+  autograd::TensorImpl* const impl = tensor.impl();
+  tensor_ = impl->alias && !impl->frozen ? Tensor(impl->alias) : tensor;
+  version_ = impl->storage->version();
 }
 
 void Saved::refuse() const {

@@ -172,6 +172,7 @@ struct TensorImpl : RefCounted {
   bool frozen = false;           ///< requires_grad_(false) was asked for
   bool replaced = false;         ///< Module::to() has put another one in its place
   Ref<Node> node;                ///< set if gradients reach this tensor, or did before it was frozen
+  Ref<TensorImpl> alias;         ///< of a leaf that requires_grad_() made: what Saved keeps in its place
 };
 
 }  // namespace autograd

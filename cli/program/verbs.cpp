@@ -1,4 +1,4 @@
-// verbs(): the rows of verbs.def. Each program compiles this file: gradus-core with GRADUS_CORE defined.
+// verbs(): the rows of verbs.def. Each program compiles this file: gradus-first with GRADUS_FIRST defined.
 #include "gradus/cli/program/verbs.hpp"
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 namespace gradus::cli {
 
-#define GRADUS_VERB_core(name, help) {#name, help, add_##name},
-#ifdef GRADUS_CORE
+#define GRADUS_VERB_first(name, help) {#name, help, add_##name},
+#ifdef GRADUS_FIRST
 #define GRADUS_VERB_full(name, help)
 #else
-#define GRADUS_VERB_full GRADUS_VERB_core
+#define GRADUS_VERB_full GRADUS_VERB_first
 #endif
 // CMake defines GRADUS_VERB_<annex> as GRADUS_VERB_full for each annex of the build.
 #ifndef GRADUS_VERB_pages

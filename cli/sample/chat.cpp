@@ -12,7 +12,7 @@
 #include "gradus/cli/sample/prompt_input.hpp"
 #include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "gradus/cli/sample/prompt_input.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 namespace gradus::cli {
 namespace {

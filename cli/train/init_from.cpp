@@ -5,9 +5,9 @@
 #include "gradus/cli/sample/model_flags.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/train_config.hpp"
 

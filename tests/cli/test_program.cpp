@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/plan.hpp"

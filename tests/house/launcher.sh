@@ -36,7 +36,7 @@ case $1 in
     if [[ -e $STUBS/broken ]]; then echo 'main.cpp:1:1: error: planted'; exit 1; fi
     printf '[%3d%%] Building\n' 4 7 26 50 55 100
     mkdir -p "$2/bin"
-    for name in $([[ $4 == gradus_cli ]] || echo gradus-core) $([[ $4 == gradus_core ]] || echo gradus); do
+    for name in $([[ $4 == gradus_cli ]] || echo gradus-first) $([[ $4 == gradus_first ]] || echo gradus); do
       printf '#!/usr/bin/env bash\necho "${0##*/} in $PWD: $*"\n[[ ${2:-0} == -* ]] || exit "${2:-0}"\n' >"$2/bin/$name"
       chmod +x "$2/bin/$name"
     done
@@ -126,18 +126,18 @@ rm "$scratch/broken"
 
 run "$launcher" train 7
 expect 'builds what trains, then becomes it' \
-  '$status == 7 && $out == "gradus-core in $scratch: train 7" && $calls == *"--target gradus_core"*'
+  '$status == 7 && $out == "gradus-first in $scratch: train 7" && $calls == *"--target gradus_first"*'
 expect 'says what is built' '$err == *"building what trains"*"built in "*'
 
 run "$launcher" train
 expect 'starts warm without a look at anything' '$status == 0 && -z $calls && -z $err'
 
 run "$launcher" help train
-expect 'help on a verb is the verb'"'"'s own' '$status == 0 && $out == "gradus-core in $scratch: train --help"'
+expect 'help on a verb is the verb'"'"'s own' '$status == 0 && $out == "gradus-first in $scratch: train --help"'
 
 ln -s "$launcher" "$scratch/link"
 run "$scratch/link" sample
-expect 'works through a symlink' '$out == "gradus-core in $scratch: sample" && -z $calls'
+expect 'works through a symlink' '$out == "gradus-first in $scratch: sample" && -z $calls'
 
 mkdir -p "$repo/data/cache" && touch "$repo/data/cache/text"
 run "$launcher" train
@@ -145,7 +145,7 @@ expect 'does not take its cache for a source' '-z $calls'
 
 touch "$repo/autograd/new.cpp"
 run "$launcher" train
-expect 'builds what has changed' '$calls == *--build*gradus_core* && $out == "gradus-core in "*'
+expect 'builds what has changed' '$calls == *--build*gradus_first* && $out == "gradus-first in "*'
 
 touch -d '1 hour' "$repo/autograd/future.cpp"
 run "$launcher" train
@@ -166,7 +166,7 @@ done
 run "$launcher" bench
 expect 'builds the whole program for another verb' '$calls == *"--target gradus_cli"* && $out == "gradus in $scratch: bench"'
 
-rm "$repo/build/bin/gradus-core"
+rm "$repo/build/bin/gradus-first"
 run "$launcher" train
 expect 'trains with the whole program where that is there' '-z $calls && $out == "gradus in $scratch: train"'
 

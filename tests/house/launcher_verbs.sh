@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# launcher_verbs.sh GRADUS PROGRAM CORE: the launcher GRADUS, before anything is built, lists the verbs of PROGRAM with their help,
-# and takes the verbs of CORE for those that gradus-core has.
+# launcher_verbs.sh GRADUS PROGRAM FIRST: the launcher GRADUS, before anything is built, lists the verbs of PROGRAM with their help,
+# and takes the verbs of FIRST for those that gradus-first has.
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -10,9 +10,9 @@ cp "${1%/*}/cli/program/verbs.def" "$scratch/cli/program"
 
 verbs_of() { "$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\)  *\(.*\)/\1 \2/p'; }
 listed=$("$scratch/gradus" --help | sed -n 's/^  .\/gradus \([a-z]\+\)  *\(.*\)/\1 \2/p' | grep -v '\[ARGS\]')
-core=$(sed -n 's/^GRADUS_VERB(core, \([a-z]*\),.*/\1/p' "$scratch/cli/program/verbs.def")
+first=$(sed -n 's/^GRADUS_VERB(first, \([a-z]*\),.*/\1/p' "$scratch/cli/program/verbs.def")
 
 # same WHAT ONES OTHERS
 same() { [[ $2 == "$3" ]] || { printf '%s: the program has\n%s\nand the launcher\n%s\n' "$@" && exit 1; }; }
 same "$2" "$(verbs_of "$2")" "$listed"
-same "$3" "$(verbs_of "$3" | sed 's/ .*//')" "$core"
+same "$3" "$(verbs_of "$3" | sed 's/ .*//')" "$first"

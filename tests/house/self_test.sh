@@ -236,7 +236,7 @@ script() {
 root=$here/../..
 mkdir -p "$tree/launcher/cli/program"
 cp "$root/gradus" "$tree/launcher/"
-printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, look, "Look at it")\n' >"$tree/launcher/cli/program/verbs.def"
+printf 'GRADUS_VERB(first, train, "Train")\nGRADUS_VERB(full, look, "Look at it")\n' >"$tree/launcher/cli/program/verbs.def"
 help() { printf 'cat <<"END"\nSubcommands:\n  train  Train\n%s\n\nEND\n' "$1"; }
 verbs() { "$here/launcher_verbs.sh" "$tree/launcher/gradus" "$tree/whole" "$tree/core"; }
 help '' | script core

@@ -5,7 +5,7 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "temporary_folder.hpp"
 
 namespace gradus::testing {

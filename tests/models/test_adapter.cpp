@@ -1,12 +1,12 @@
 // Adapters in PEFT's files.
-#include "gradus/models/adapter.hpp"
+#include "gradus/models/stored/adapter.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"

@@ -3,7 +3,7 @@
 #include "autograd/compare.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"

@@ -1,6 +1,6 @@
 // Folders that are refused, each with its reason.
 #include "autograd/compare.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "models/foreign.hpp"
 
 namespace gradus::test_bad_folders {

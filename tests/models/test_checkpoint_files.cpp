@@ -1,6 +1,6 @@
 // Models of PyTorch's checkpoints: nanoGPT's, the book's, and Hugging Face's pytorch_model.bin.
 #include "autograd/compare.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "temporary_folder.hpp"
 #include "test_files.hpp"
 

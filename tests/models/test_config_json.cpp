@@ -1,5 +1,5 @@
 // config.json of every architecture: what is written, what is read, and what is refused by its name.
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/stored/config_json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // Ensembles: the mean of the probabilities of their members.
 #include "autograd/compare.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "temporary_folder.hpp"
 #include "with_state.hpp"
 

@@ -1,7 +1,7 @@
 // Compares decoders with PyTorch's numbers; make_gpt2_golden.py and make_llama_golden.py wrote them.
 #include "autograd/compare.hpp"
-#include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 

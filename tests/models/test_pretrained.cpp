@@ -1,4 +1,4 @@
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"

@@ -2,7 +2,7 @@
 // tests/models/make_llama_golden.py.
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/optimizers/muon.hpp"
 #include "gradus/train/optimizers/sgd.hpp"

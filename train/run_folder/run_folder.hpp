@@ -3,7 +3,7 @@
 //   model.safetensors      the best model so far; the decoder has a config.json too, as Hugging Face's
 //                          transformers reads GPT-2 or Llama
 //   adapter_model.safetensors, adapter_config.json
-//                          instead of it if adapters are trained (models/adapter.hpp)
+//                          instead of it if adapters are trained (models/stored/adapter.hpp)
 //   vocab.json             the tokenizer, if there is one, and its other files: merges.txt, tokenizer.json,
 //                          tokenizer_config.json (data/tokenizer.hpp)
 //   train.json             the settings: every flag of `gradus train`, or the LoopOptions of a recipe

@@ -10,8 +10,9 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/models/rotary_decoder.hpp"
+#include "gradus/models/stored/pretrained.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::exports {
@@ -76,7 +77,7 @@ Tensor with_neighbours(const Tensor& weight, int64_t heads) {
 
 bool keeps_halves(const DecoderConfig& config) {
   const models::Architecture& row = models::architecture(config.arch);
-  return row.has_outer_norms || row.title(config).starts_with("Qwen");
+  return row.has_outer_norms || models::stored_form(config.arch).title(config).starts_with("Qwen");
 }
 
 Tensor arranged(const std::string& name, const Tensor& weight, const DecoderConfig& config) {
@@ -128,7 +129,7 @@ uint32_t file_type(std::string_view type) { return type == "f32" ? 0 : type == "
 
 gguf::Keys model_keys(const DecoderConfig& config) {
   const models::Architecture& row = models::architecture(config.arch);
-  const std::string arch(row.model_type(config));
+  const std::string arch(models::stored_form(config.arch).model_type(config));
   gguf::Keys keys;
   const auto add = [&](const char* key, int64_t value) {
     keys.emplace_back(concat(arch, ".", key), static_cast<uint32_t>(value));
@@ -187,7 +188,7 @@ DecoderConfig supported(DecoderConfig config) {
 gguf::Keys all_keys(const train::TrainedModel& trained, const std::string& name, std::string_view type) {
   const DecoderConfig config = supported(trained.model.config());
   gguf::Keys keys = {
-      {"general.architecture", std::string(models::architecture(config.arch).model_type(config))},
+      {"general.architecture", std::string(models::stored_form(config.arch).model_type(config))},
       {"general.type", std::string("model")},
       {"general.name", name},
       {"general.file_type", file_type(type)}};
@@ -235,7 +236,7 @@ void write_gguf_adapter(const train::TrainedModel& trained, const std::string& n
     add_factors(layer, *linear->lora, alpha, config, tensors);
   }
   const gguf::Keys keys = {
-      {"general.architecture", std::string(models::architecture(config.arch).model_type(config))},
+      {"general.architecture", std::string(models::stored_form(config.arch).model_type(config))},
       {"general.type", std::string("adapter")},
       {"general.name", name},
       {"adapter.type", std::string("lora")},

@@ -9,8 +9,9 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 
 namespace gradus::exports {
 namespace {
@@ -67,7 +68,7 @@ Json described_model(const train::TrainedModel& trained, const std::string& name
         {{"name", called}, {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}});
   return {
       {"name", name},
-      {"about", concat(models::architecture(config.arch).title(config), "’s shape, ", models::sizes(config))},
+      {"about", concat(models::stored_form(config.arch).title(config), "’s shape, ", models::sizes(config))},
       {"prompt", example_prompt(trained.tokenizer)},
       {"config", Json::parse(models::to_json(config))},
       {"tokenizer", tokenizer_json(trained.tokenizer)},

@@ -15,10 +15,10 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/adapter.hpp"
-#include "gradus/models/architecture.hpp"
-#include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/memory.hpp"
@@ -208,7 +208,7 @@ int export_model(const ExportFlags& flags) {
   check_out(flags, format);
   const models::DecoderConfig config = models::check_pretrained(flags.folder);
   check_single("export", config, flags.folder);
-  const auto& known = models::architecture(config.arch).exports;
+  const auto& known = models::stored_form(config.arch).exports;
   const std::string_view kind = flags.to == kGGUFAdapter ? "gguf" : std::string_view(flags.to);
   if (known.empty())
     fail("export", "the model must be of an architecture that other programs have, got --arch ", config.arch,

@@ -1,5 +1,4 @@
-// join_pages() lets `train` write report.html, and `gradcheck --html` write its page.
-#include "gradus/annexes/pages/graph_html.hpp"
+// join_pages() lets `train` write report.html.
 #include "gradus/annexes/pages/page.hpp"
 #include "gradus/annexes/pages/report/report.hpp"
 #include "gradus/cli/program/annexes.hpp"
@@ -14,8 +13,6 @@ void join_pages(Annexes& annexes) {
       return pages::report_html(runs[0].name(), pages::report_json(runs, is_live));
     };
   };
-  annexes.graph_page = pages::graphs_html;
-  annexes.is_page = pages::is_page;
 }
 
 }  // namespace gradus::cli

@@ -5,7 +5,7 @@
 #include "gradus/annexes/formats/gguf/gguf.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::cli::test_lora {

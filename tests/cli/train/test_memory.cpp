@@ -6,8 +6,8 @@
 #include "autograd/sanitized.hpp"
 #include "cli/program.hpp"
 #include "gradus/annexes/bench/workload.hpp"
-#include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "machine.hpp"
 
 namespace gradus::cli::test_memory {

@@ -7,7 +7,7 @@
 #include "gradus/annexes/formats/export/encodings.hpp"
 #include "gradus/annexes/formats/export/export.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "temporary_folder.hpp"
 
 namespace gradus::test_web {

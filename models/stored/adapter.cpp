@@ -1,4 +1,4 @@
-#include "gradus/models/adapter.hpp"
+#include "gradus/models/stored/adapter.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "gradus/files/hashes.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/architecture.hpp"
-#include "gradus/models/config_fields.hpp"
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/stored/config_fields.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 
@@ -145,7 +145,7 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
       sum != metadata.end() && sum->second != kUnknown && sum->second != weights_checksum(base))
     refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
 
-  const std::string& untied = std::string(architecture(model.config().arch).untied_prefix);
+  const std::string& untied = std::string(stored_form(model.config().arch).untied_prefix);
   std::map<std::string, const nn::TensorEntry*> entries;
   for (const nn::TensorEntry& entry : tensors.header().entries) {
     std::string_view name = entry.name;
@@ -186,7 +186,7 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
 
 void save_adapter(const Decoder& model, const std::string& base, const std::string& checksum,
                   files::FolderUpdate& update) {
-  const std::string prefix = concat(kPrefix, architecture(model.config().arch).untied_prefix);
+  const std::string prefix = concat(kPrefix, stored_form(model.config().arch).untied_prefix);
   nn::StateDict tensors;
   std::set<std::string> ends, bare;  // the last parts of the names of layers with adapters, and without
   std::optional<nn::LoRA> first;
@@ -222,7 +222,7 @@ void save_adapter(const Decoder& model, const std::string& base, const std::stri
       {"rank_pattern", ranks},
       {"alpha_pattern", alphas},
       {"bias", "none"},
-      {"fan_in_fan_out", architecture(model.config().arch).is_transposed != nullptr},
+      {"fan_in_fan_out", stored_form(model.config().arch).is_transposed != nullptr},
       {"inference_mode", true}};
   nn::save_safetensors(update, kAdapterFile, tensors, {{"format", "pt"}, {kChecksum, checksum}});
   update.write(kAdapterConfig, json.dump(2) + "\n");

@@ -1,4 +1,4 @@
-// join_formats() lets `gradus info` describe GGUF files.
+// join_formats_full() lets `gradus info` describe GGUF files.
 #include <algorithm>
 
 #include "gradus/annexes/formats/gguf/gguf.hpp"
@@ -44,7 +44,7 @@ Listing list_gguf(const std::filesystem::path& file) {
 
 }  // namespace
 
-void join_formats(Annexes& annexes) {
+void join_formats_full(Annexes& annexes) {
   annexes.list = [](const std::filesystem::path& file) {
     return gguf::is_gguf(file) ? std::optional(list_gguf(file)) : std::nullopt;
   };

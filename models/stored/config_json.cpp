@@ -1,11 +1,11 @@
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/stored/config_json.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/error.hpp"
-#include "gradus/models/architecture.hpp"
-#include "gradus/models/config_fields.hpp"
+#include "gradus/models/stored/config_fields.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 
 namespace gradus::models {
 namespace {
@@ -83,7 +83,7 @@ std::string to_json(const DecoderConfig& config) {
   full.n_inner = config.inner();
   full.n_kv_head = config.kv_heads();
   full.attention.head_dim = config.head_size();
-  auto fields = nlohmann::ordered_json::parse(architecture(config.arch).write_config(full));
+  auto fields = nlohmann::ordered_json::parse(stored_form(config.arch).write_config(full));
   // Without these nulls, transformers assumes GPT-2's or Llama's special tokens.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;
@@ -95,18 +95,18 @@ std::string to_json(const DecoderConfig& config) {
 DecoderConfig config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "load_config", file);
   ConfigReader root(json.root());
-  const Architecture* row = architectures().front();
+  const StoredForm* form = stored_forms().front();
   if (const std::optional<Field> type = root.find("model_type")) {
-    row = nullptr;
+    form = nullptr;
     std::vector<std::string> known;
-    for (const Architecture* one : architectures())
+    for (const StoredForm* one : stored_forms())
       for (const std::string_view name : one->model_types) {
         known.push_back(concat("'", name, "'"));
-        if (type->shown() == known.back()) row = one;
+        if (type->shown() == known.back()) form = one;
       }
-    if (!row) type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
+    if (!form) type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
   }
-  DecoderConfig config = row->read_config(root);
+  DecoderConfig config = form->read_config(root);
   try {
     config.validate();
   } catch (const Error& e) {

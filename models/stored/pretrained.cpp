@@ -1,4 +1,4 @@
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -11,9 +11,10 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/models/config_json.hpp"
+#include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
@@ -99,9 +100,9 @@ std::string config_text(const files::FolderSnapshot& folder) {
     }
   if (!arguments.empty()) return arguments.dump();
   const StoredShapes shapes = shapes_of(tensors);
-  for (const Architecture* row : architectures())
-    if (row->config_of)
-      if (const auto text = row->config_of(shapes, tensors.name())) return *text;
+  for (const StoredForm* form : stored_forms())
+    if (form->config_of)
+      if (const auto text = form->config_of(shapes, tensors.name())) return *text;
   fail("load_config", tensors.name(), " must have ", kConfig, " beside it, got none.");
 }
 
@@ -129,13 +130,13 @@ std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& f
 /// The tensors of a file with a model of this config, in the layout that matches the names and shapes of
 /// `given`.
 StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
-  const Architecture& row = architecture(config.arch);
+  const StoredForm& form = stored_form(config.arch);
   std::optional<StoredLayout> layout;
-  if (row.foreign_layout) layout = row.foreign_layout(config, given);
+  if (form.foreign_layout) layout = form.foreign_layout(config, given);
   if (!layout) {
     layout.emplace();
     for (const auto& [name, shape] : config.parameter_shapes()) {
-      const bool is_transposed = row.is_transposed && row.is_transposed(name);
+      const bool is_transposed = form.is_transposed && form.is_transposed(name);
       layout->parameters.push_back({.name = name,
                                     .shape = is_transposed ? Shape{shape[1], shape[0]} : shape,
                                     .parameter = name,
@@ -143,7 +144,7 @@ StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& give
     }
   }
   for (StoredParameter& one : layout->parameters)
-    one.is_vocab = one.parameter == row.embedding || one.parameter == kHead;
+    one.is_vocab = one.parameter == form.embedding || one.parameter == kHead;
   return *layout;
 }
 
@@ -232,7 +233,7 @@ class StoredModel {
       std::string& name = shapes_.contains(embedding().name) ? head_ : embedding().name;
       name = head;
     }
-    if (config_.bias || !architecture(config_.arch).stores_zero_biases) return;
+    if (config_.bias || !stored_form(config_.arch).stores_zero_biases) return;
     for (const auto& [name, shape] : shapes_)
       if (name.ends_with(".bias")) zeros_.push_back(name);
     for (const std::string& name : zeros_) shapes_.erase(name);

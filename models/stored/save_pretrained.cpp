@@ -3,9 +3,9 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/architecture.hpp"
-#include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/stored/config_json.hpp"
+#include "gradus/models/stored/pretrained.hpp"
+#include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
@@ -16,7 +16,7 @@ nn::StateDict linear_weights(const Decoder& model) {
   for (const auto& [name, parameter] : model.state_dict())
     weights.emplace(name, parameter.to(DType::float32).contiguous());
   DecoderConfig stored = model.config();
-  stored.bias = stored.bias || architecture(stored.arch).stores_zero_biases;
+  stored.bias = stored.bias || stored_form(stored.arch).stores_zero_biases;
   if (stored != model.config())
     for (const auto& [name, shape] : stored.parameter_shapes())
       if (!weights.contains(name)) weights.emplace(name, zeros(shape));
@@ -25,12 +25,12 @@ nn::StateDict linear_weights(const Decoder& model) {
 
 nn::StateDict stored_state(const Decoder& model) {
   const NoGrad no_grad;
-  const Architecture& row = architecture(model.config().arch);
+  const StoredForm& form = stored_form(model.config().arch);
   nn::StateDict stored;
   for (const auto& [name, values] : linear_weights(model)) {
     const bool is_prefixed = !model.config().tie_word_embeddings && name != kHead;
-    const bool is_transposed = row.is_transposed && row.is_transposed(name);
-    stored.emplace(concat(is_prefixed ? row.untied_prefix : "", name), is_transposed ? values.mT() : values);
+    const bool is_transposed = form.is_transposed && form.is_transposed(name);
+    stored.emplace(concat(is_prefixed ? form.untied_prefix : "", name), is_transposed ? values.mT() : values);
   }
   return stored;
 }
