@@ -3,6 +3,12 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#if __has_include("gradus/annexes/layers/convolution.hpp")  // an annex
+#include "gradus/annexes/layers/convolution.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
+#include "gradus/annexes/layers/recurrent.hpp"
+#include "gradus/annexes/layers/transformer.hpp"
+#endif
 #if __has_include("gradus/annexes/pages/graph_html.hpp")  // an annex
 #include "gradus/annexes/pages/graph_html.hpp"
 #endif
@@ -17,7 +23,6 @@
 #include "gradus/autograd/graph/profile.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/ops/windows.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/dtype.hpp"
 #include "gradus/autograd/tensor/shape.hpp"
@@ -38,16 +43,13 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/check_module.hpp"
 #include "gradus/nn/containers.hpp"
-#include "gradus/nn/convolution.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/module.hpp"
-#include "gradus/nn/recurrent.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/nn/self_attention.hpp"
 #include "gradus/nn/sequential.hpp"
-#include "gradus/nn/transformer.hpp"
 #include "gradus/nn/watch.hpp"
 #include "gradus/train/console.hpp"
 #include "gradus/train/decoder.hpp"

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "gradus/annexes/cases/signature.hpp"
-#include "gradus/autograd/ops/windows.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
 
 namespace gradus::cases {
 

@@ -2,7 +2,7 @@
 
 #include "gradus/annexes/cases/binding.hpp"
 #include "gradus/annexes/cases/signature.hpp"
-#include "gradus/autograd/ops/windows.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
 
 namespace gradus::cases {
 namespace {

@@ -24,7 +24,7 @@ endfunction()
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
 # ./gradus train need not wait for it. Its headers are the room's.
 #
-# OF_PROGRAM says that it lies in cli/ or annexes/, and is not installed.
+# OF_PROGRAM says that it lies in cli/ or annexes/, and is no room.
 #
 # COMPUTES says that a step's or a save's time goes by in it. What only calls such a library is compiled for size: it takes the
 # compiler two thirds of the time, and nobody waits for it afterwards.

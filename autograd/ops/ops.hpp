@@ -21,7 +21,7 @@ namespace autograd {
 using Dims = std::vector<int64_t>;
 }  // namespace autograd
 
-/// The results of max() and min() along a dimension, sort(), topk() and max_pool2d_with_indices().
+/// The results of max() and min() along a dimension, sort() and topk().
 struct ValuesAndIndices {
   Tensor values, indices;  ///< of one shape
 };

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -146,10 +147,16 @@ std::vector<std::string> ops_of(const std::vector<GradcheckCase>& cases) {
   return ops;
 }
 
-std::vector<std::string> op_names() { return ops_of(gradcheck_cases()); }
+std::vector<GradcheckCase> all_cases() {
+  std::vector<GradcheckCase> cases = gradcheck_cases();
+  if (annexes().gradcheck_cases) std::ranges::move(annexes().gradcheck_cases(), std::back_inserter(cases));
+  return cases;
+}
+
+std::vector<std::string> op_names() { return ops_of(all_cases()); }
 
 int check_ops(const GradcheckFlags& flags) {
-  const std::vector<GradcheckCase> cases = gradcheck_cases();
+  const std::vector<GradcheckCase> cases = all_cases();
   std::vector<std::string> ops = ops_of(cases);
   if (!flags.op.empty()) {
     if (std::ranges::find(ops, flags.op) == ops.end())

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+
 namespace gradus::cli {
 
 /// The tensors of a file, or of all shards of an index.
@@ -38,6 +40,8 @@ struct Annexes {
   /// What `gradus info` prints of a file in another program's format (formats); nothing if it is in none of
   /// them. Throws Error if it is malformed.
   std::function<std::optional<Listing>(const std::filesystem::path& file)> list;
+  /// Cases of further operations for `gradus gradcheck` (layers).
+  std::function<std::vector<GradcheckCase>()> gradcheck_cases;
 };
 
 /// Those of this program.

@@ -1,10 +1,20 @@
 // The inputs of gradcheck's cases as leaves.
 #pragma once
 
+#include <set>
+
 #include "autograd/compare.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+#include "gradus/autograd/graph/record.hpp"
 
 namespace gradus::testing {
+
+/// The ops of the library.
+inline std::set<std::string> library_ops() {
+  std::set<std::string> ops(kRecordedOps.begin(), kRecordedOps.end());
+  ops.insert(kComposedOps.begin(), kComposedOps.end());
+  return ops;
+}
 
 /// The inputs as leaves, on the same memory.
 inline std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {

@@ -29,7 +29,7 @@ none() {  # none WHAT FOUND: FOUND must be empty.
   [ -z "$2" ] || { echo "$1: $2" >&2; exit 1; }
 }
 mv "$scratch/first" "$prefix"
-none "installed, but only the program's" "$(find "$prefix" -path '*/gradus/cli*' -o -path '*/annexes/*' ! -path '*/annexes/pages' ! -path '*/graph_html.hpp' -o -name 'libgradus_pages*')"
+none "installed, but only the program's" "$(find "$prefix" -path '*/gradus/cli*' -o -path '*/annexes/*' ! -path '*/annexes/layers*' ! -path '*/annexes/pages' ! -path '*/graph_html.hpp' -o -name 'libgradus_pages*')"
 
 "$cmake" -S "$source" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$scratch/build" >/dev/null

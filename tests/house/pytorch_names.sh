@@ -12,6 +12,7 @@ awk -v page="$page" -v FS='[^A-Za-z0-9_]+' '
   FILENAME != page {
     sub(/\/\/.*/, "")
     folder = FILENAME
+    sub(/^annexes\/layers\//, "nn/", folder)
     sub(/\/.*/, "", folder)
     for (i = 1; i <= NF; ++i) known[$i] = known[folder "::" $i] = 1
     next

@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/examples" "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
-  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/cli" "$tree/annexes" "$tree/tests" "$tree/docs"
+  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/cli" "$tree/annexes/layers" "$tree/tests" "$tree/docs"
 
 # passes COMMAND..., fails PATTERN COMMAND...: the command succeeds, or fails and says what the pattern matches. `fault` is what
 # was planted, for the message.
@@ -81,6 +81,8 @@ printf 'file(READ annexes/pages/page.html page)\n' >"$tree/nn/CMakeLists.txt"
 fails '*the main house is built without annexes*' "$here/include_order.sh" "$tree"
 rm "$tree/nn/CMakeLists.txt"
 bad include_order train/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
+bad include_order nn/a.cpp '#include "gradus/annexes/layers/convolution.hpp"\n'
+bad include_order annexes/layers/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'

@@ -45,7 +45,7 @@ ROOMS = {
 }
 SAMPLED = ("annexes", "cli", "train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
-LEFT_OUT = ("annexes/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/gradcheck/cases/*", "annexes/teach/*")
+LEFT_OUT = ("annexes/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/gradcheck/cases/*", "annexes/layers/cases/*", "annexes/teach/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
 POLL, STUCK = 5, 90  # seconds: a test that computes nothing for so long waits for ever

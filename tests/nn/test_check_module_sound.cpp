@@ -1,11 +1,8 @@
 // check_module passes sound models.
 #include "catch.hpp"
 #include "gradus/nn/containers.hpp"
-#include "gradus/nn/convolution.hpp"
-#include "gradus/nn/recurrent.hpp"
 #include "gradus/nn/self_attention.hpp"
 #include "gradus/nn/sequential.hpp"
-#include "gradus/nn/transformer.hpp"
 #include "nn/check_models.hpp"
 
 namespace gradus::test_check_module_sound {
@@ -27,22 +24,6 @@ struct LowRank : Module {
   Linear base{kC, 3, g};
   Tensor a = weight({4, kC}, 0.5), b = weight({3, 4}, 0.0);
   Dropout drop{0.1};
-};
-
-/// A classifier of sequences that averages the outputs of a layer over time.
-template <class Layer>
-struct Averaging : Module {
-  explicit Averaging(Layer of) : layer(std::move(of)) {}
-  void visit(Visitor& v) override { v("layer", layer)("head", head); }
-  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const {
-    if constexpr (std::is_same_v<Layer, LSTM>)
-      return head(mean(layer(x, {}, dropout).output, {1}));
-    else
-      return head(mean(layer(x, dropout), {1}));
-  }
-  Generator g{3};
-  Layer layer;
-  Linear head{kC, kV, g};
 };
 
 template <class M, class F>
@@ -78,18 +59,6 @@ TEST_CASE("sound models pass") {
   // Without targets, and a model that is not called as model(x).
   check_sound(Custom([](Custom& m, const Tensor& x) { return m.fc(x); }), {drawn({kB, kC}), {}},
               [](Custom& m, const Tensor& x, const Tensor&) { return mse_loss(m.fc(x), x.slice(1, 0, 3)); });
-}
-
-TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
-  Generator g(1);
-  const Tensor label = randint(0, kV, {kB}, g);
-  check_sound(Sequential{Conv2d(3, 8, 3, g, {.padding = 1}), BatchNorm2d(8), relu, MaxPool2d(2),
-                         Conv2d(8, 8, 3, g), GroupNorm(2, 8), relu, Flatten(), Linear(32, kV, g)},
-              {drawn({kB, 3, 8, 8}), label}, classes);
-  check_sound(Averaging(LSTM(kC, kC, g, {.num_layers = 2, .batch_first = true, .dropout = 0.1})),
-              {sequences().x, label}, classes);
-  check_sound(Averaging(TransformerEncoderLayer(kC, 2, g, {.batch_first = true})), {sequences().x, label},
-              classes);
 }
 
 }  // namespace gradus::test_check_module_sound

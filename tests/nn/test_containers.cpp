@@ -4,7 +4,6 @@
 #include "autograd/compare.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/layers.hpp"
-#include "gradus/nn/recurrent.hpp"
 
 namespace gradus::nn::test_containers {
 
@@ -91,9 +90,6 @@ TEST_CASE("a list says what is wrong with a place or a type") {
   CHECK_THAT(error_of([&] { list[1](ones({2})); }),
              ContainsSubstring("[any_module] a module must take one tensor and return one"));
   CHECK(difference(list[1].get<Pair>()(ones({2}), ones({2})), full({2}, 2.0)) == "");
-  const ModuleDict recurrent{{"rnn", RNN(3, 3, g)}, {"lstm", LSTM(3, 3, g)}};
-  CHECK(recurrent["lstm"].get<LSTM>()(ones({5, 2, 3})).output.shape() == Shape{5, 2, 3});
-  CHECK_THROWS_AS(recurrent["lstm"](ones({5, 2, 3})), Error);
 }
 
 TEST_CASE("a dictionary keeps the order of its names, and replaces") {

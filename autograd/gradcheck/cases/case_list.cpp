@@ -57,7 +57,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   CaseList list;
   for (const auto add :
        {add_arithmetic, add_unary, add_choosing, add_reductions, add_softmax, add_products, add_views,
-        add_joining, add_indexing, add_subscripts, add_layers, add_losses, add_attention, add_windows})
+        add_joining, add_indexing, add_subscripts, add_layers, add_losses, add_attention})
     add(list);
   return list;
 }

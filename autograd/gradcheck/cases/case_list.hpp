@@ -104,7 +104,6 @@ void add_indexing(CaseList& list);
 void add_subscripts(CaseList& list);
 void add_layers(CaseList& list);
 void add_losses(CaseList& list);
-void add_windows(CaseList& list);
 void add_attention(CaseList& list);
 
 }  // namespace gradus::cases

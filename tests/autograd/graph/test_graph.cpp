@@ -1,7 +1,7 @@
 // What a graph costs: depth, memory, and what every op keeps and notices.
 #include <future>
 
-#include "autograd/case_leaves.hpp"
+#include "autograd/case_checks.hpp"
 #include "autograd/sanitized.hpp"
 #include "autograd/small_stack.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
@@ -138,35 +138,7 @@ TEST_CASE("an output that nothing uses costs nothing in backward and disturbs no
   CHECK(difference(x.grad(), f64({1, 0})) == "");
 }
 
-TEST_CASE("dropping the result frees the graph and what it kept") {
-  for (const GradcheckCase& c : gradcheck_cases()) {
-    INFO(c.op << ": " << c.name);
-    const std::vector<Tensor> leaves = leaves_of(c.inputs);
-    const auto counts = [&] {
-      std::vector<uint32_t> n;
-      for (const Tensor& x : leaves) {
-        n.push_back(x.impl()->storage->use_count());
-        n.push_back(x.impl()->use_count());
-        if (x.requires_grad()) n.push_back(x.impl()->node->use_count());
-      }
-      return n;
-    };
-    const std::vector<uint32_t> before = counts();
-    { c.f(leaves); }
-    CHECK(counts() == before);
-    {
-      const Tensor y = c.f(leaves);
-      y.backward(ones(y.shape(), y.dtype()));
-    }
-    CHECK(counts() == before);
-    {
-      const Tensor y = c.f(leaves);
-      grad({y}, floating(leaves),
-           {.grad_outputs = {ones(y.shape(), y.dtype())}, .create_graph = true, .allow_unused = true});
-    }
-    CHECK(counts() == before);
-  }
-}
+TEST_CASE("dropping the result frees the graph and what it kept") { check_freed(gradcheck_cases()); }
 
 TEST_CASE("backward frees what the graph kept, even while the result lives") {
   const Tensor x = leaf({1, 2, 3}, {3});
@@ -186,30 +158,7 @@ TEST_CASE("what only an input without gradient would need is not kept") {
 }
 
 TEST_CASE("every op notices an overwritten input or does not need it") {
-  for (const GradcheckCase& c : gradcheck_cases()) {
-    for (size_t k = 0; k <= c.inputs.size(); ++k) {  // the last round overwrites the result
-      const auto gradients = [&](bool overwrite) {
-        std::vector<Tensor> fresh;
-        for (const Tensor& x : c.inputs) {
-          fresh.push_back(empty(x.shape(), x.dtype()));
-          fresh.back().copy_(x);
-        }
-        const std::vector<Tensor> leaves = leaves_of(fresh);
-        const Tensor y = c.f(leaves);
-        if (overwrite) (k < leaves.size() ? leaves[k] : y).detach().fill_(0.25);
-        return gradients_of_sum(y, leaves);
-      };
-      INFO(c.op << ": " << c.name << ", overwriting "
-                << (k < c.inputs.size() ? concat("input ", k) : "the result"));
-      const std::vector<Tensor> right = gradients(false);
-      try {
-        const std::vector<Tensor> after = gradients(true);
-        for (size_t i = 0; i < right.size(); ++i) CHECK(difference(after[i], right[i], 0) == "");
-      } catch (const Error& e) {
-        CHECK_HAS(e.what(), "has been overwritten since it was used");
-      }
-    }
-  }
+  check_overwriting(gradcheck_cases());
 }
 
 }  // namespace gradus::test_graph

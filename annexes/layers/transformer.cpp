@@ -1,4 +1,4 @@
-#include "gradus/nn/transformer.hpp"
+#include "gradus/annexes/layers/transformer.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Convolution and pools with any stride, padding and dilation, against loops over each window.
-#include "autograd/compare.hpp"
-#include "gradus/autograd/ops/windows.hpp"
+#include "autograd/against_float64.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
 
 namespace gradus::test_windows {
 
@@ -126,6 +126,54 @@ TEST_CASE("the padding of a pool is at most half of its kernel, in each dimensio
     CHECK_ERROR(max_pool2d(x, kernel, {.padding = padding}), "at most half of kernel_size");
     CHECK_ERROR(avg_pool2d(x, kernel, {.padding = padding}), "at most half of kernel_size");
   }
+}
+
+TEST_CASE("every operation on windows names itself when a tensor is undefined") {
+  const Tensor none, image = ones({1, 2, 3, 3});
+  const struct {
+    const char* op;
+    std::function<void()> call;
+  } calls[] = {
+      {"unfold", [&] { unfold(none, 2); }},
+      {"fold", [&] { fold(none, 2, 2); }},
+      {"conv1d", [&] { conv1d(none, image); }},
+      {"conv2d", [&] { conv2d(image, none); }},
+      {"max_pool1d", [&] { max_pool1d(none, 2); }},
+      {"avg_pool2d", [&] { avg_pool2d(none, 2); }},
+      {"batch_norm", [&] { batch_norm(none, {}, {}, {}, {}, true); }},
+      {"group_norm", [&] { group_norm(none, 1); }},
+  };
+  for (const auto& [op, call] : calls) {
+    const std::string said = error_of(call);
+    INFO(op << ": " << said);
+    CHECK(said.find(concat("[", op, "]")) == 0);
+  }
+}
+
+TEST_CASE("norms of channels keep their digits over long rows, and with huge and tiny values") {
+  constexpr int64_t n = 1'200'000;
+  Generator g(1);
+  const Tensor long_row = rand({1, n}, g) + 1.0;
+  const NamedOp rows[] = {
+      {"batch_norm",
+       [](const Tensor& x) {
+         return batch_norm(x.reshape({30, 1, n / 30}), {}, {}, {}, {}, true, 0.1, 1e-5);
+       }},
+      {"group_norm",
+       [](const Tensor& x) {
+         return group_norm(x.reshape({1, 2, n / 2}), 1, {}, {}, 1e-5);
+       }},
+  };
+  for (const NamedOp& c : rows) check_against_float64(c, long_row, 2e-6);
+  const NamedOp norms[] = {
+      {"group_norm", [](const Tensor& x) { return group_norm(x, 1, {}, {}, 0); }},
+      {"batch_norm", [](const Tensor& x) { return batch_norm(x.mT(), {}, {}, {}, {}, true, 0.1, 0); }},
+  };
+  const Tensor unit = f64({1, 2, -3, 4, 0.5, 6}, {2, 3});
+  for (const double scale : {1e20, 1e30, 1e-23, 1e-30, 1.0})
+    for (const NamedOp& c : norms)
+      for (const bool create_graph : {false, true})
+        check_against_float64(c, (unit * scale).to(DType::float32), 2e-6, create_graph);
 }
 
 }  // namespace gradus::test_windows

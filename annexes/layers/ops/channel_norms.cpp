@@ -1,10 +1,10 @@
 // batch_norm and group_norm, composed of layer_norm, whose rows are the values of a channel or of a group.
 #include <algorithm>
 
+#include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/windows.hpp"
 
 namespace gradus {
 namespace {

@@ -1,4 +1,4 @@
-#include "gradus/nn/recurrent.hpp"
+#include "gradus/annexes/layers/recurrent.hpp"
 
 #include <cmath>
 

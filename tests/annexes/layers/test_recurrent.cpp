@@ -1,8 +1,8 @@
 // RNN, GRU and LSTM: PyTorch's numbers, layouts, and errors.
-#include "gradus/nn/recurrent.hpp"
+#include "gradus/annexes/layers/recurrent.hpp"
 
+#include "annexes/layers/layers_golden.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "nn/layers_golden.hpp"
 
 namespace gradus::nn::test_recurrent {
 

@@ -1,8 +1,8 @@
 // unfold, fold and convolution.
+#include "gradus/annexes/layers/ops/window_arguments.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/elementwise/rows.hpp"
-#include "gradus/autograd/ops/window_arguments.hpp"
 
 namespace gradus {
 
@@ -22,7 +22,7 @@ Tensor unfolded(const Tensor& x, const Windows& w, bool backwards) {
         kernels::unfold(w, 1, to + p * size, from + p * w.plane());
     });
   });
-  return record(backwards ? OpName("fold") : OpName("unfold"), std::move(out),
+  return record(OpName::custom(backwards ? "fold" : "unfold"), std::move(out),
                 {{x, [w, backwards](const Tensor& gy) { return unfolded(gy, w, !backwards); }}});
 }
 
@@ -181,7 +181,7 @@ Tensor convolved(std::string_view op, int dims, const Tensor& x, const Tensor& w
   auto pull = [x = Saved(images), w = Saved(w), c](const Tensor& gy, Needs needs) {
     return conv_rule(gy, x, w, c, needs);
   };
-  return in.restored(record("conv2d", out, {images, w, bias}, std::move(pull)));
+  return in.restored(record(OpName::custom("conv2d"), out, {images, w, bias}, std::move(pull)));
 }
 
 }  // namespace

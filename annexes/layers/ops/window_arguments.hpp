@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "gradus/autograd/kernels/elementwise/windows.hpp"
+#include "gradus/annexes/layers/kernels/windows.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/windows.hpp"
 
 namespace gradus {
 

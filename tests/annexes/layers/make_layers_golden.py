@@ -12,7 +12,7 @@ of SGD. Each forward pass draws dropout after torch.manual_seed(SEED). The numbe
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "models"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "models"))
 from golden_files import check, read_safetensors, write_safetensors
 
 import torch

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "gradus/autograd/ops/windows.hpp"
+#include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 

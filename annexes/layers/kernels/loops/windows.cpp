@@ -1,5 +1,5 @@
 // Loops over neighbouring windows.
-#include "gradus/autograd/kernels/elementwise/windows.hpp"
+#include "gradus/annexes/layers/kernels/windows.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
 namespace gradus::kernels::GRADUS_ISA {

@@ -1,10 +1,10 @@
-#include "gradus/nn/convolution.hpp"
+#include "gradus/annexes/layers/convolution.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "gradus/annexes/layers/ops/window_arguments.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/ops/window_arguments.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::nn {

@@ -1,5 +1,5 @@
+#include "gradus/annexes/layers/ops/window_arguments.hpp"
 #include "gradus/autograd/kernels/elementwise/index.hpp"
-#include "gradus/autograd/ops/window_arguments.hpp"
 
 namespace gradus {
 namespace {
@@ -46,7 +46,8 @@ ValuesAndIndices max_pool(std::string_view op, int dims, const Tensor& x, const 
     });
     return std::vector{gx};
   };
-  return {in.restored(record("max_pool2d", values, {in.tensor}, std::move(pull))), in.restored(index)};
+  return {in.restored(record(OpName::custom("max_pool2d"), values, {in.tensor}, std::move(pull))),
+          in.restored(index)};
 }
 
 // The number of elements in each window of one dimension.

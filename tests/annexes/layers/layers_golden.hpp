@@ -26,7 +26,7 @@ void check_golden(const std::string& name, M module,
                   const std::function<Tensors(const M&, const Tensors&)>& call) {
   INFO(name);
   static const nn::StateDict all =
-      nn::load_safetensors(test_files() / "nn/golden/layers.safetensors", /*keep_float64=*/true);
+      nn::load_safetensors(test_files() / "annexes/layers/golden/layers.safetensors", /*keep_float64=*/true);
   const auto stored = [&](const std::string& what) { return all.at(name + "." + what); };
   const auto numbered = [&](const std::string& what) {
     Tensors list;

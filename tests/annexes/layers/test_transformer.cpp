@@ -1,8 +1,8 @@
 // CrossAttention and the transformer layers: PyTorch's numbers, layouts, masks, and errors.
-#include "gradus/nn/transformer.hpp"
+#include "gradus/annexes/layers/transformer.hpp"
 
+#include "annexes/layers/layers_golden.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "nn/layers_golden.hpp"
 
 namespace gradus::nn::test_transformer {
 

@@ -1,4 +1,4 @@
-#include "gradus/nn/convolution.hpp"
+#include "gradus/annexes/layers/convolution.hpp"
 
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
@@ -21,7 +21,7 @@ void check_run(
     const char* name, const Shape& shape,
     const std::function<void(Generator&, std::function<void(Module&, std::function<Tensor(const Tensor&)>)>)>&
         with_model) {
-  const files::Json json(files::read(testing::test_files() / "nn/image_runs.json"), "test",
+  const files::Json json(files::read(testing::test_files() / "annexes/layers/image_runs.json"), "test",
                          "image_runs.json");
   const files::Field run = json.root().at(name);
   Generator g = Generator::torch(7);

@@ -1,5 +1,7 @@
 // Convolution, pooling, and norms of channels.
-#include "gradus/autograd/ops/windows.hpp"
+#include "gradus/annexes/layers/cases/window_cases.hpp"
+
+#include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
 
 namespace gradus::cases {
@@ -76,8 +78,10 @@ void add_channel_norms(CaseList& list) {
 
 }  // namespace
 
-void add_windows(CaseList& list) {
+std::vector<GradcheckCase> window_cases() {
+  CaseList list;
   for (const auto add : {add_columns, add_conv, add_pools, add_channel_norms}) add(list);
+  return list;
 }
 
 }  // namespace gradus::cases
