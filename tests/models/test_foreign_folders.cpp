@@ -206,4 +206,47 @@ TEST_CASE("the book's models without biases of queries, keys and values have zer
   CHECK(relative_error(book(expected.at("idx")), expected.at("logits")) > 1e-3);
 }
 
+TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_book_golden.py") {
+  const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 1e-5), std::pair(DType::float64, 1e-10));
+  const nn::StateDict expected = nn::load_safetensors(golden() / "book/expected.safetensors", true);
+  Decoder model = load_pretrained(golden() / "book");
+  model.eval();
+  model.to(dtype);
+  CHECK(relative_error(model(expected.at("idx")), expected.at("logits")) < tolerance);
+  const Tensor loss = model.loss(expected.at("idx"), expected.at("targets"));
+  CHECK(relative_error(loss, expected.at("loss")) < tolerance);
+  loss.backward();
+
+  std::map<std::string, std::string> layers{
+      {"wte", "tok_emb"}, {"wpe", "pos_emb"}, {"ln_f", "final_norm"}, {"lm_head", "out_head"}};
+  for (const std::string i : {"0", "1"})
+    layers.insert({{"h." + i + ".ln_1", "trf_blocks." + i + ".norm1"},
+                   {"h." + i + ".ln_2", "trf_blocks." + i + ".norm2"},
+                   {"h." + i + ".attn.c_proj", "trf_blocks." + i + ".att.out_proj"},
+                   {"h." + i + ".mlp.c_fc", "trf_blocks." + i + ".ff.layers.0"},
+                   {"h." + i + ".mlp.c_proj", "trf_blocks." + i + ".ff.layers.2"}});
+  size_t seen = 4;  // idx, targets, logits, loss
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    INFO(name);
+    const size_t dot = name.rfind('.');
+    const std::string layer = name.substr(0, dot), what = name.substr(dot + 1);
+    if (layer.ends_with("c_attn")) {
+      if (what == "bias") continue;  // The book's has none.
+      const std::string att = concat("grad.trf_blocks.", name[2], ".att.W_");
+      CHECK(relative_error(parameter.grad(),
+                           cat({expected.at(att + "query.weight"), expected.at(att + "key.weight"),
+                                expected.at(att + "value.weight")},
+                               0)) < tolerance);
+      seen += 3;
+      continue;
+    }
+    const bool is_norm = layer.find("ln_") != std::string::npos;
+    const std::string theirs = !is_norm ? what : what == "weight" ? "scale" : "shift";
+    CHECK(relative_error(parameter.grad(), expected.at("grad." + layers.at(layer) + "." + theirs)) <
+          tolerance);
+    ++seen;
+  }
+  CHECK(seen == expected.size());
+}
+
 }  // namespace gradus::models::test_foreign_folders
