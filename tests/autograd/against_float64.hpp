@@ -12,7 +12,8 @@ struct NamedOp {
 
 /// f and its gradient in float32, with those in float64 as the oracle, whose gradient is composed of public
 /// ops.
-inline void check_against_float64(const NamedOp& c, const Tensor& x, double tolerance, bool create_graph = false) {
+inline void check_against_float64(const NamedOp& c, const Tensor& x, double tolerance,
+                                  bool create_graph = false) {
   const auto run = [&](const Tensor& at, bool composed) {
     const Tensor leaf = at.detach().requires_grad_(), y = c.f(leaf);
     Generator g(7);
