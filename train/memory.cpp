@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "gradus/autograd/kernels/quantized/quantized.hpp"
+#include "gradus/autograd/tensor/tiles.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/nn/init.hpp"

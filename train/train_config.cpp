@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
@@ -74,6 +75,11 @@ void check_adapters(const TrainConfig& c) {
          word(c.weights), ".");
 }
 
+void check_built(Weights weights) {
+  if (weights != Weights::float32)
+    kernels::needed(kernels::fast_kernels().stored_linear, kOp, Option{"weights"}, " ", word(weights));
+}
+
 }  // namespace
 
 Words words(LossOn) { return {"answers", "all"}; }
@@ -91,6 +97,7 @@ DType weights_dtype(std::string_view name) {
   Weights weights{};
   if (!set_word(weights, name))
     fail(kOp, Option{"weights"}, " must be ", listed(weights_names()), ", got ", files::in_quotes(name), ".");
+  check_built(weights);
   return dtype_of(weights);
 }
 
@@ -110,6 +117,7 @@ void TrainConfig::validate() const {
   whole.validate();
   LoopOptions::validate();
   check_adapters(*this);
+  check_built(weights);
   check_earlier_steps(earlier_steps);
   if (!(min_lr >= 0 && min_lr <= lr))
     fail(kOp, Option{"min_lr"}, " must be from 0 to ", Option{"lr"}, " (", lr, "), got ", min_lr, ".");

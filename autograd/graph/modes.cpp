@@ -1,5 +1,6 @@
 #include "gradus/autograd/graph/modes.hpp"
 
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
 namespace gradus {
@@ -23,6 +24,8 @@ DType autocast_dtype() { return dtype_of_products; }
 Autocast::Autocast(DType dtype) : mode_(dtype_of_products, dtype) {
   if (dtype != DType::bfloat16 && dtype != DType::float32)
     fail("autocast", "needs bfloat16 or float32, got ", name(dtype), ".");
+  if (dtype == DType::bfloat16)
+    kernels::needed(kernels::fast_kernels().multiply_rounded, "autocast", name(dtype));
 }
 
 }  // namespace gradus

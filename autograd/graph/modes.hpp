@@ -67,7 +67,8 @@ inline bool is_rounded(DType dtype) { return dtype == DType::float32 && autocast
 /// backward() is called. float64 is never rounded. AMX or AVX512_BF16 is used where the processor has it.
 class Autocast {
  public:
-  /// bfloat16, or float32 for unrounded products. Throws Error for other dtypes.
+  /// bfloat16, or float32 for unrounded products. Throws Error for other dtypes, and for bfloat16 in a build
+  /// with GRADUS_FAST=OFF.
   explicit Autocast(DType dtype);
 
  private:

@@ -8,10 +8,10 @@
 #include <chrono>
 #include <limits>
 
-#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/threads/aligned_buffer.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
@@ -87,25 +87,8 @@ double multiply_add_rate(double seconds) {
 }
 
 double bf16_rate(double seconds) {
-  constexpr int kRounds = 1 << 9;
-  const Bf16Kernel& kernel = bf16_kernel();
-  const int64_t tile = kTileElements * static_cast<int64_t>(kernel.widen ? sizeof(float) : sizeof(bfloat16));
-  const int64_t strip = kernel.depth * tile, rows = kernel.rows * kStrip, columns = kernel.columns * kStrip;
-  return best_rate(seconds, [&] {
-    Scratch memory[3];  // zeros
-    const auto strips = [&](Scratch& of, int64_t count) {
-      return Bf16Strips{static_cast<const char*>(of.of(count * strip)), strip, tile};
-    };
-    auto* const c = static_cast<float*>(memory[2].of(rows * columns * static_cast<int64_t>(sizeof(float))));
-    Bf16Tiles tiles{strips(memory[0], kernel.rows), strips(memory[1], kernel.columns), kernel.rows,
-                    kernel.columns, kernel.depth};
-    tiles.start = tiles.out = c;
-    tiles.start_stride = tiles.out_stride = columns;
-    if (kernel.begin) kernel.begin();
-    for (int round = 0; round < kRounds; ++round) kernel.multiply(tiles);
-    if (kernel.end) kernel.end();
-    return kRounds * 2 * rows * columns * kernel.depth * kTileDepth;
-  });
+  const auto burst = fast_kernels().bf16_burst;
+  return burst ? best_rate(seconds, burst) : 0;
 }
 
 uint64_t read_all(int64_t n, const float* x) {

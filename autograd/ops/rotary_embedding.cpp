@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/attention/rotary_embedding.hpp"
+#include "gradus/autograd/kernels/elementwise/rotary_embedding.hpp"
 
 #include <cmath>
 

@@ -15,7 +15,7 @@ namespace gradus {
 enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, q8_0, q4_0 };
 
 struct bfloat16;  // kernels/elementwise/elementwise.hpp
-struct Q8Tile;    // kernels/quantized/quantized.hpp
+struct Q8Tile;    // tensor/tiles.hpp
 struct Q4Tile;
 
 /// float32, float64, int64, bool, bfloat16, q8_0 or q4_0.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
-#include "gradus/autograd/kernels/quantized/quantized.hpp"
 
 namespace gradus::raw {
 
@@ -80,7 +79,7 @@ Tensor widened(const Tensor& stored) {
     kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &stored}), to, stored.data<bfloat16>());
   } else {
     dispatch_tiles(stored.dtype(), [&]<class Tile>() {
-      kernels::from_tiles(0, stored.size(0), stored.size(1), to, stored.data<Tile>());
+      tile_kernels<Tile>().to_floats(0, stored.size(0), stored.size(1), to, stored.data<Tile>());
     });
   }
   return wide;
@@ -97,7 +96,8 @@ void copy_stored(Tensor& target, const Tensor& source) {
   if (target.dtype() == DType::bfloat16)
     return kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
   dispatch_tiles(target.dtype(), [&]<class Tile>() {
-    kernels::to_tiles(target.size(0), target.size(1), target.mutable_data<Tile>(), wide.data<float>());
+    tile_kernels<Tile>().from_floats(target.size(0), target.size(1), target.mutable_data<Tile>(),
+                                     wide.data<float>());
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/elementwise/reduce.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::raw {
@@ -38,6 +39,15 @@ void add_into(Tensor& target, const Tensor& source);
 bool is_sole_owner(const Tensor& x);
 /// Memory for a gradient and a Sums::take(): that of the sum if nothing else shares it.
 Tensor memory_for_sum(const Tensor& sum, const Shape& shape, DType dtype);
+
+/// The kernels of the annex `fast` for tiles. Throws Error if the build lacks them.
+template <class Tile>
+const kernels::TileKernels<Tile>& tile_kernels() {
+  const kernels::TileKernels<Tile>& tiles =
+      std::get<kernels::TileKernels<Tile>>(kernels::fast_kernels().tiles);
+  kernels::needed(tiles.to_floats, "to", name(dtype_of<Tile>));
+  return tiles;
+}
 
 /// Operands walked together over `shape`, operand 0 first; smaller operands broadcast.
 template <int N>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/kernels/quantized/quantized.hpp"
+#include "gradus/autograd/tensor/tiles.hpp"
 
 namespace gradus {
 

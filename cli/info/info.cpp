@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/kernels/blas/float_product.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/cli/info/info_files.hpp"
@@ -124,7 +124,7 @@ int info_of_machine() {
   const Machine m = this_machine();
   const Peak peak = measure_peak();
   const std::string &blas = kernels::blas_kernels_found(), now = kernels::blas_kernels();
-  const bool has_own = kernels::isa_loops<kernels::ProductLoops<float>>().beat_blas;
+  const bool has_own = kernels::own_products_beat_blas();
   std::cout << fact("machine", files::plain(m.cpu), ", ", m.cores, m.cores == 1 ? " core; " : " cores; ",
                     m.system)
             << fact("peak", decimals(peak.gflops, 0), " GFLOP/s in float32, ", decimals(peak.bf16_gflops, 0),

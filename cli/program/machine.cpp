@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "gradus/autograd/kernels/blas/openblas.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/machine_peak.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
@@ -112,7 +113,9 @@ Machine this_machine() {
 
 Peak measure_peak() {
   return {.gflops = 1e-9 * kernels::multiply_add_rate(kernels::kPeakSeconds),
-          .unit = std::string(kernels::isa_name(kernels::isa_in_use<kernels::Bf16Unit>())),
+          .unit = kernels::fast_kernels().bf16_burst
+                      ? std::string(kernels::isa_name(kernels::isa_in_use<kernels::Bf16Unit>()))
+                      : "no code (GRADUS_FAST=OFF)",
           .bf16_gflops = 1e-9 * kernels::bf16_rate(kernels::kPeakSeconds),
           .read_gb_s = 1e-9 * read_rate()};
 }

@@ -33,6 +33,7 @@ import operators  # noqa: E402
 
 # Where mutants are planted, and the rooms whose tests see each: their own first.
 ROOMS = {
+    "annexes/fast": ("annexes", "autograd", "nn", "models", "train", "cli"),
     "annexes": ("annexes", "cli"),
     "cli": ("cli", "annexes"),
     "train": ("train", "cli"),
@@ -43,7 +44,7 @@ ROOMS = {
     "autograd/kernels": ("autograd", "nn", "models", "train", "cli", "annexes"),
     "autograd": ("autograd", "nn", "models", "train", "cli", "annexes"),
 }
-SAMPLED = ("annexes", "cli", "train", "models", "nn", "data", "files", "autograd/kernels")
+SAMPLED = ("annexes", "annexes/fast", "cli", "train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
 LEFT_OUT = ("annexes/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/gradcheck/cases/*", "annexes/layers/cases/*", "annexes/teach/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
@@ -66,7 +67,7 @@ def files_of(root):
 
 def sources(root):
     """The files to plant in: sources, and the headers that a single source includes."""
-    code = [f for f in files_of(root) if f.endswith(".cpp") or fnmatch.fnmatch(f, "autograd/kernels/loops/*.hpp")]
+    code = [f for f in files_of(root) if f.endswith(".cpp") or fnmatch.fnmatch(f, "*/loops/*.hpp")]
     return [f for f in code if room_of(f) and not any(fnmatch.fnmatch(f, pattern) for pattern in LEFT_OUT)]
 
 
@@ -165,12 +166,15 @@ class Project:
 
     @staticmethod
     def target(file):
+        if file.startswith("annexes/fast/"):  # Part of this library.
+            return "gradus_autograd"
         return "gradus_cli" if file.startswith(("cli/", "annexes/")) else "gradus_" + room_of(file).split("/")[0]
 
     def objects(self, file):
         """What a file is compiled to, to see whether a mutant is the same program."""
-        source = "unity_0_cxx.cxx" if file.startswith("autograd/kernels/loops/") else Path(file).name
-        found = sorted((self.build_folder / file.split("/")[0]).rglob(f"*.dir/**/{source}.o"))
+        source = "unity_0_cxx.cxx" if "/loops/" in file else Path(file).name
+        folder = "autograd" if file.startswith("annexes/fast/") else file.split("/")[0]
+        found = sorted((self.build_folder / folder).rglob(f"*.dir/**/{source}.o"))
         return [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
 
     def build_tests(self, room):

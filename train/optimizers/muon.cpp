@@ -7,10 +7,10 @@
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/elementwise/optimizers.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::train {
@@ -44,7 +44,7 @@ Tensor gram(const Tensor& x, bool tall) {
       T* const to = out.mutable_data<T>() + i * m * m;
       if constexpr (std::is_same_v<T, float>)
         if (rounded) {
-          kernels::gram_bf16(trans, m, k, from, x.size(-1), to);
+          kernels::fast_kernels().gram_bf16(trans, m, k, from, x.size(-1), to);
           continue;
         }
       kernels::gram(trans, m, k, from, x.size(-1), to);

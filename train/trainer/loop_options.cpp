@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -29,6 +30,9 @@ void LoopOptions::validate() const {
   if (!(ema >= 0 && ema < 1)) fail("train", Option{"ema"}, " must be in [0, 1), got ", ema, ".");
   (void)precision_name(precision);  // throws for other dtypes
   (void)precision_name(wire);
+  if (precision == DType::bfloat16)
+    kernels::needed(kernels::fast_kernels().multiply_rounded, "train", Option{"precision"}, " ",
+                    precision_name(precision));
   check_count("eval_every", eval_every, 1);
   check_count("patience", patience, 0);
   check_count("save_every", save_every, 1);

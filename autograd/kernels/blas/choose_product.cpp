@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/kernels/blas/float_product.hpp"
-#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 
 namespace gradus::kernels {
 namespace {
@@ -17,14 +16,18 @@ bool is_tiny(const ProductTraits& p) {
   return std::max({p.m, p.n, p.k}) < kTinyProduct && p.m * p.n * p.k < kTinyProduct;
 }
 
-// Only with AVX-512; not for small products, nor for few rows or columns and a transposed operand.
+// Not for small products, nor for few rows or columns and a transposed operand.
 bool beats_blas(const ProductTraits& p) {
-  return isa_loops<ProductLoops<float>>().beat_blas && std::min({p.m, p.n, p.k}) >= 16 &&
-         p.m * p.n * p.k >= int64_t{1} << 19 && (!p.b_transposed || p.m >= 128) &&
-         (!p.a_transposed || p.n >= 32);
+  return own_products_beat_blas() && std::min({p.m, p.n, p.k}) >= 16 && p.m * p.n * p.k >= int64_t{1} << 19 &&
+         (!p.b_transposed || p.m >= 128) && (!p.a_transposed || p.n >= 32);
 }
 
 }  // namespace
+
+bool own_products_beat_blas() {
+  const auto beats = fast_kernels().beats_blas;
+  return beats && beats();
+}
 
 // docs/how-it-is-built.md shows this table.
 ProductCode choose_product(const ProductTraits& p) {

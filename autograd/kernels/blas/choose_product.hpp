@@ -5,7 +5,8 @@
 
 namespace gradus::kernels {
 
-/// Functions by name; plain_dots, gemv and gemm are parts of those of gemm.hpp.
+/// Functions by name; plain_dots, gemv and gemm are parts of those of gemm.hpp. The annex `fast` has those
+/// that few_rows.hpp and gemm.hpp do not.
 enum class ProductCode : uint8_t {
   quantized_linear,
   linear_few_rows,
@@ -17,7 +18,7 @@ enum class ProductCode : uint8_t {
   gemm
 };
 
-/// tiles: 8 or 4 bits (quantized.hpp).
+/// tiles: 8 or 4 bits.
 enum class WeightFormat : uint8_t { as_x, bfloat16, tiles };
 enum class ProductPlace : uint8_t { anywhere, linear, attention };
 
@@ -33,6 +34,9 @@ struct ProductTraits {
 /// The most rows for linear_few_rows() in a linear layer. BLAS copies the weights first and is slower for few
 /// rows.
 inline constexpr int64_t kFewRows = 8;
+
+/// Whether `multiply_floats` is faster in large products: in the annex `fast`, with AVX-512.
+bool own_products_beat_blas();
 
 /// Depends on p and on the instruction set in use, not on the number of threads.
 ProductCode choose_product(const ProductTraits& p);

@@ -6,13 +6,14 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
-#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
@@ -144,7 +145,8 @@ void multiply_without_blas(const Product<T>& p) {
                                 .c = p.c,
                                 .c_row = p.ldc,
                                 .diagonal = p.diagonal};
-  p.code == ProductCode::plain_dots ? multiply_plainly(product, p.sums) : multiply_floats(product);
+  p.code == ProductCode::plain_dots ? multiply_plainly(product, p.sums)
+                                    : std::get<FloatKernels<T>>(fast_kernels().floats).multiply(product);
 }
 
 template <class T>
@@ -257,8 +259,9 @@ void gram(Trans trans, int64_t m, int64_t k, const T* a, int64_t lda, T* c) {
 
 template <class T>
 void mirror(int64_t m, T* c) {
-  for (int64_t row = kGramBlock; row < m; row += kGramBlock)
-    isa_loops<ProductLoops<T>>().transpose(std::min(kGramBlock, m - row), row, c + row * m, m, c + row, m);
+  if (const auto by_blocks = std::get<FloatKernels<T>>(fast_kernels().floats).mirror) return by_blocks(m, c);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = (i / kGramBlock + 1) * kGramBlock; j < m; ++j) c[i * m + j] = c[j * m + i];
 }
 
 template <class T>

@@ -49,6 +49,11 @@ struct Loop {
   }
 };
 
+/// Strides of a (batch, heads, rows, head_size) view in elements; the innermost stride is 1.
+struct View4 {
+  int64_t batch, head, row;
+};
+
 /// Calls span(n, offsets) for runs along the innermost dimension that together cover elements [begin, end) of
 /// the loop; operand k begins at offsets[k], and its stride is innermost_stride(loop, k).
 template <int N, class Span>

@@ -1,13 +1,12 @@
 #include <algorithm>
 
-#include "gradus/autograd/kernels/blas/choose_product.hpp"
-#include "gradus/autograd/kernels/blas/few_rows.hpp"
-#include "gradus/autograd/kernels/quantized/quantized.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/ops/products/operands.hpp"
 
 namespace gradus {
 namespace {
 
+using kernels::fast_kernels;
 using kernels::ProductCode;
 using kernels::WeightFormat;
 
@@ -34,8 +33,15 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     fail("linear", "bias must be (", weight.size(0), ",), got ", bias.shape(), ".");
 }
 
-// The code that multiplies x by weight^T, a matrix.
-ProductCode code_for(const Tensor& x, const Tensor& weight) {
+// Whether linear(x, weight, bias) rounds; for ops that fuse an activation into it.
+bool is_rounded_linear(const Tensor& x, const Tensor& weight) {
+  return x.defined() && weight.defined() && weight.dtype() == DType::float32 && weight.dim() == 2 &&
+         code_for_linear(x, weight) == ProductCode::multiply_bf16;
+}
+
+}  // namespace
+
+ProductCode code_for_linear(const Tensor& x, const Tensor& weight) {
   const DType w = weight.dtype();
   return kernels::choose_product({.m = x.numel() / std::max<int64_t>(1, weight.size(1)),
                                   .n = weight.size(0),
@@ -48,53 +54,19 @@ ProductCode code_for(const Tensor& x, const Tensor& weight) {
                                   .place = kernels::ProductPlace::linear});
 }
 
-// A weight that is only stored gets no gradient; x does.
-Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_floating("linear", x);
-  check_linear(x, weight, bias);
-  const int64_t out_features = weight.size(0), in_features = weight.size(1);
-  if (!weight.is_contiguous())
-    fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
-  if (code_for(x, weight) == ProductCode::multiply_bf16) return rounded_stored_linear(x, weight, bias);
-  if (is_in_tiles(weight.dtype()) && x.dtype() == DType::float64)
-    return linear(x, weight.to(DType::float64), bias);
-  Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());
-  const Tensor rows = raw::contiguous(x), b = raw::contiguous(bias);
-  const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
-  const auto multiply = [&]<class T, class W>(auto kernel) {
-    if (m > 0)
-      kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
-             weight.data<W>(), raw::data_or_null<T>(b));
-  };
-  if (code_for(x, weight) == ProductCode::quantized_linear)
-    dispatch_tiles(weight.dtype(),
-                   [&]<class W>() { multiply.template operator()<float, W>(kernels::quantized_linear<W>); });
-  else
-    dispatch_float("linear", x.dtype(), [&]<class T>() {
-      multiply.template operator()<T, bfloat16>(kernels::linear_few_rows<T, bfloat16>);
-    });
-  const auto to_x = [w = Saved(weight)](const Tensor& gy) {
-    const Autocast autocast(DType::float32);
-    return matmul(gy, w->to(gy.dtype()));
-  };
-  return record("linear", std::move(out), {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
-}
-
-// Whether linear(x, weight, bias) rounds; for ops that fuse an activation into it.
-bool is_rounded_linear(const Tensor& x, const Tensor& weight) {
-  return x.defined() && weight.defined() && weight.dtype() == DType::float32 && weight.dim() == 2 &&
-         code_for(x, weight) == ProductCode::multiply_bf16;
-}
-
-}  // namespace
-
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (weight.defined() && is_storage(weight.dtype())) return linear_stored(x, weight, bias);
+  if (weight.defined() && is_storage(weight.dtype())) {
+    check_floating("linear", x);
+    check_linear(x, weight, bias);
+    const auto stored = kernels::needed(fast_kernels().stored_linear, "linear", name(weight.dtype()));
+    return stored(x, weight, bias);
+  }
   check_same_dtype("linear", x, weight);
   check_floating("linear", x);
   if (weight.dim() == 1) return linear_to_one(x, weight, bias);
   check_linear(x, weight, bias);
-  if (code_for(x, weight) == ProductCode::multiply_bf16) return rounded_linear(x, weight, bias);
+  if (code_for_linear(x, weight) == ProductCode::multiply_bf16)
+    return fast_kernels().rounded_linear(x, weight, bias);
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());
   const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight), b = raw::contiguous(bias);
@@ -119,7 +91,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   for (const Tensor& t : {x, weight}) check_defined("gelu_linear", t);
   if (!is_rounded_linear(x, weight)) return linear(gelu(x, approximate), weight, bias);
   check_linear(x, weight, bias);
-  return rounded_gelu_linear(x, weight, bias, approximate);
+  return fast_kernels().rounded_gelu_linear(x, weight, bias, approximate);
 }
 
 Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
@@ -127,7 +99,7 @@ Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight,
   if (!is_rounded_linear(gate, weight)) return linear(swiglu(gate, up), weight, bias);
   check_swiglu(gate, up);
   check_linear(gate, weight, bias);
-  return rounded_swiglu_linear(gate, up, weight, bias);
+  return fast_kernels().rounded_swiglu_linear(gate, up, weight, bias);
 }
 
 }  // namespace gradus

@@ -1,4 +1,5 @@
-#include "gradus/autograd/kernels/blas/choose_product.hpp"
+#include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/kernels/fast/fast_kernels.hpp"
 #include "gradus/autograd/ops/products/operands.hpp"
 
 namespace gradus {
@@ -14,7 +15,7 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
       kernels::choose_product({.m = m, .n = n, .k = k, .rounded = is_rounded(out.dtype())}) ==
       kernels::ProductCode::multiply_bf16;
   if (batch.empty()) {
-    if (rounded) return multiply_rounded(out, x, w);
+    if (rounded) return kernels::fast_kernels().multiply_rounded(out, x, w);
     dispatch_float("matmul", out.dtype(), [&]<class T>() {
       kernels::gemm<T>(x.trans, w.trans, m, n, k, T{1}, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld,
                        T{0}, out.mutable_data<T>(), n);
@@ -22,7 +23,7 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
     return;
   }
   const std::vector<int64_t> xs = x.offsets(batch), ws = w.offsets(batch);
-  if (rounded) return multiply_rounded(out, x, xs, w, ws);
+  if (rounded) return kernels::fast_kernels().multiply_rounded_batch(out, x, xs, w, ws);
   std::vector<int64_t> outs(xs.size());
   for (size_t i = 0; i < outs.size(); ++i) outs[i] = static_cast<int64_t>(i) * m * n;
   dispatch_float("matmul", out.dtype(), [&]<class T>() {
@@ -61,6 +62,11 @@ void check_matmul(const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
+
+Tensor mark_rounded(Tensor y) {
+  if (is_rounded(y.dtype()) && y.impl()->node) y.impl()->node->rounded = true;
+  return y;
+}
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_matmul(a, b);

@@ -1,14 +1,13 @@
-// The operands of matrix products, also rounded to bfloat16 (Autocast). Internal.
+// The operands of matrix products. Internal.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
@@ -76,35 +75,10 @@ inline Tensor fold(const Tensor& t) {
   return t.reshape({rows.numel(), t.shape().back()});
 }
 
-/// An operand that has been rounded.
-using Packed = std::shared_ptr<const kernels::PackedBf16>;
-
-/// x, float32, packed. A parameter, a leaf that requires a gradient or is frozen, is packed once and kept
-/// until its values change; other tensors are packed each time.
-Packed packed(kernels::Side side, const Matrices& x);
-/// The same for a result in the graph, whose values do not change: it is packed once while it is in use, or
-/// until this thread packs the next one for that side.
-Packed packed_for_all(kernels::Side side, const Matrices& x);
-
-/// An operand to fill, in memory that its last user returns to the allocator of tensors.
-std::shared_ptr<kernels::PackedBf16> memory_to_pack(kernels::Side side, int64_t rows, int64_t columns);
-
-/// out (m, n) = a (m, k) @ b (k, n); all float32, out packed.
-void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b);
-
-/// The same for a batch: the offsets are in elements from the first one of the tensor.
-void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>& a_offsets,
-                      const Matrices& b, const std::vector<int64_t>& b_offsets);
-
 /// Returns y; marks its vertex as rounded.
 Tensor mark_rounded(Tensor y);
 
-/// linear() under Autocast with a weight that is only stored, of which it converts some rows at a time; the
-/// arguments are checked.
-Tensor rounded_stored_linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
-/// linear(), gelu_linear() and swiglu_linear() under Autocast: the arguments are checked, float32, not empty.
-Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
-Tensor rounded_gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate);
-Tensor rounded_swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias);
+/// The code that multiplies x by weight^T, a matrix.
+kernels::ProductCode code_for_linear(const Tensor& x, const Tensor& weight);
 
 }  // namespace gradus

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gradus/autograd/kernels/quantized/quantized.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -205,7 +204,8 @@ static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
     Tensor to = row_of(rows, static_cast<int64_t>(i));
     if (is_in_tiles(weight.dtype()))
       dispatch_tiles(weight.dtype(), [&]<class Tile>() {
-        kernels::from_tiles(places[i], places[i] + 1, length, to.mutable_data<float>(), weight.data<Tile>());
+        raw::tile_kernels<Tile>().to_floats(places[i], places[i] + 1, length, to.mutable_data<float>(),
+                                            weight.data<Tile>());
       });
     else
       raw::copy_into(to, row_of(weight, places[i]));
