@@ -51,29 +51,9 @@ TEST_CASE("articles fit the words after them") {
   }
 }
 
-TEST_CASE("the stated entropy is that of the grammar, and a small grammar's that of all its texts") {
+TEST_CASE("the stated entropy is that of the grammar") {
   const auto [nats, bytes] = GrammarOracle{std::string(stories_rules())}.measure();
   CHECK(kStoriesEntropy == Catch::Approx(nats / bytes).epsilon(1e-14));
-  const GrammarOracle oracle(R"(
-hero  = Anna | 3:Ben
-he    = she | he
-place = home | to the sea
-tail  = . | , twice.
-story = {hero} ran, {he@hero} fell{tail} {place} {hero} {he@hero} {@place}!
-chain = 2:Once {hero} and {hero} met {@hero}.\n
-      | So {story}
-)");
-  const auto all = oracle.derivations([](const std::string&) { return true; });
-  REQUIRE(all.size() == 2 * 2 * 2 * 2 + 2 * 2);
-  double probability = 0, entropy = 0, size = 0;
-  for (const auto& d : all) {
-    probability += std::exp(-d.nats);
-    entropy += std::exp(-d.nats) * d.nats;
-    size += std::exp(-d.nats) * static_cast<double>(d.text.size());
-  }
-  CHECK(probability == Catch::Approx(1).epsilon(1e-12));
-  CHECK(oracle.measure().first == Catch::Approx(entropy).epsilon(1e-12));
-  CHECK(oracle.measure().second == Catch::Approx(size).epsilon(1e-12));
 }
 
 TEST_CASE("each story has exactly one derivation, and -log p comes to the entropy that the grammar states") {

@@ -111,24 +111,15 @@ TEST_CASE("vocab.json is read strictly") {
   refused("",
           " must be JSON, got the end at line 1, column 1: unexpected end of input; expected '[', '{', or a "
           "literal.");
-  refused("[]", " must be an object, got a list of 0.");
-  refused("{\"tokenizer\": \"byte\"",
-          " must be JSON, got the end at line 1, column 21: unexpected end of input; expected '}'.");
-  refused("{\"tokenizer\": \"byte\"} x", " must be JSON, got 'x' at line 1, column 23: invalid literal.");
   refused(std::string("{\"tokenizer\": \"byte\"}\0garbage", 29),
           " must be JSON, got '\\x00' at line 1, column 22: a zero byte is no part of JSON.");
   refused("{\"tokenizer\": \"char\", \"characters\": \"\xFF\"}",
           " must be JSON, got '\\xff' at line 1, column 38: invalid string: ill-formed UTF-8 byte.");
   refused("{}", " must have a field 'tokenizer'.");
-  refused("{\"tokenizer\": 1}", ": tokenizer must be a string, got 1.");
   refused("{\"tokenizer\": \"bpe\"}", ": tokenizer must be char or byte, got 'bpe'.");
   refused("{\"tokenizer\": \"char\"}", " must have a field 'characters'.");
   refused("{\"tokenizer\": \"byte\", \"merges\": []}",
           " must have no field 'merges'. Hint: it may have tokenizer, special.");
-  refused("{\"tokenizer\": \"byte\", \"characters\": \"ab\"}",
-          " must have no field 'characters'. Hint: it may have tokenizer, special.");
-  refused("{\"tokenizer\": \"char\", \"characters\": \"ba\"}",
-          ": characters must ascend, got 'a' (U+0061) after 'b' (U+0062).");
   refused("{\"tokenizer\": \"char\", \"characters\": \"aa\"}",
           ": characters must ascend, got 'a' (U+0061) after 'a' (U+0061).");
   refused("{\"tokenizer\": \"char\", \"characters\": \"\"}", ": characters must not be empty.");

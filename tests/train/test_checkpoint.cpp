@@ -41,16 +41,12 @@ TEST_CASE("JSON that is no checkpoint is refused") {
     changed.replace(changed.find(from), from.size(), to);
     CHECK_THROWS_WITH(checkpoint_from_json(changed, "t.json"), Equals("[resume] t.json" + error));
   };
-  refused("7", "7.5", ": step must be a whole number of at least 0, got 7.5.");
   refused("7", "-7", ": step must be a whole number of at least 0, got -7.");
   refused("\"philox 1 2\"", "[[[1]]]", ": streams, data must be a string, got a list of 1.");
   refused("\"abc\"", "null", ": text_sha256 must be a string, got null.");
   refused("text_sha256", "text",
           " must have no field 'text'. Hint: it may have step, best_val_loss, streams, "
           "text_sha256, evals_without_best, unlogged.");
-  refused("\"dropout\"", "\"data\"", " must have different keys in an object, got 'data' twice.");
-  refused("\n}\n", std::string("\n}\n\0x", 5),
-          " must be JSON, got '\\x00' at line 11, column 1: a zero byte is no part of JSON.");
   refused("{", "", " must be JSON, got ':' at line 2, column 9: unexpected ':'; expected end of input.");
 }
 

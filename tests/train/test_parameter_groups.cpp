@@ -1,13 +1,7 @@
 // Rates, decays and freezing by pattern of names.
 #include "autograd/compare.hpp"
-#include "gradus/data/tokenizer.hpp"
-#include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
-#include "gradus/train/optimizers/lion.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
-#include "gradus/train/run.hpp"
-#include "small_model.hpp"
-#include "temporary_folder.hpp"
 
 namespace gradus::train::test_parameter_groups {
 
@@ -88,40 +82,6 @@ TEST_CASE("nothing is kept for what is frozen, and a state from before it was fr
   CHECK(after.steps() == 1);
   CHECK(difference(after.state_dict().at("m.a"), before.state_dict().at("m.a"), 0.0) == "");
   CHECK_HAS(error_of([&] { before.load_state_dict(after.state_dict()); }), "got missing: m.b, v.b.");
-}
-
-TEST_CASE("a run with Lion and groups resumes to the same bits, and leaves alone what is frozen") {
-  struct Pairs : nn::Module {
-    explicit Pairs(Generator& g) : embed(256, 8, g), head(8, 256, g) {}
-    void visit(nn::Visitor& v) override { v("embed", embed)("head", head, nn::Role::head); }
-    nn::Embedding embed;
-    nn::Linear head;
-  };
-  const testing::TemporaryFolder folder;
-  const data::TextDataset text(data::Tokenizer::bytes().encode(small_text()), 8, 0.1);
-  const auto run = [&](const std::string& name, int64_t stop_after) {
-    Generator g(3);
-    Pairs model(g);
-    const Tensor bias = model.head.bias.detach() * 1.0, table = model.embed.weight.detach() * 1.0;
-    const ParameterGroups groups{{.pattern = "head.bias", .frozen = true},
-                                 {.pattern = "embed.*", .lr_factor = 3.0, .weight_decay = 0.0}};
-    Trainer trainer(model,
-                    {.loss =
-                         [&](const data::Batch& batch) {
-                           const Tensor logits = model.head(model.embed(batch.x.reshape({-1})));
-                           return cross_entropy(logits, batch.y.reshape({-1}));
-                         },
-                     .batches = text.training_batches(),
-                     .optimizer = std::make_unique<Lion>(model.named_parameters(), LionOptions{}, groups),
-                     .loop = {.steps = 9, .batch = 4}});
-    const RunReport report =
-        train::fit(trainer, folder / name, text.validation_batches(16), StopAfter(stop_after));
-    CHECK(difference(model.head.bias.detach(), bias, 0.0) == "");
-    CHECK(difference(model.embed.weight.detach(), table, 0.0) != "");
-    return report;
-  };
-  CHECK(run("in two", 4).steps == 4);
-  CHECK(*run("in two", 9).val_loss == *run("at once", 9).val_loss);
 }
 
 }  // namespace gradus::train::test_parameter_groups

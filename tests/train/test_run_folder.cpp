@@ -61,24 +61,13 @@ void load_all(const fs::path& out) {
   (void)load_last_model(folder);
 }
 
-/// Every file below the folder that a list of checksums has or is.
-std::vector<fs::path> covered_files(const fs::path& out) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(out)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_regular_file() && name != "metrics.jsonl" && name != ".lock") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 /// Flips a bit in each `stride`-th byte, and adds and takes away bytes. Returns how many damages were tried.
 int damage(const fs::path& out, size_t stride) {
   int tried = 0;
-  const std::vector<fs::path> files = covered_files(out);
+  const std::map<std::string, std::string> files = files_below(out);
   CHECK(files.size() == 7 + 9);
-  for (const fs::path& file : files) {
-    const std::string good = files::read(file);
+  for (const auto& [name, good] : files) {
+    const fs::path file = out / name;
     std::vector<std::string> damaged = {good + std::string(1, '\0') + "garbage", good + "\n", good + " ",
                                         good.substr(0, good.size() - 1), ""};
     for (size_t at = good.size() % stride; at < good.size(); at += stride) {
@@ -151,14 +140,9 @@ TEST_CASE("the lock goes with the one who had it, and what it left means nothing
     const RunLock lock(folder.path());
     CHECK(lock.warning().empty());
     lock.check();
+    fs::resize_file(folder / RunLock::kFile, 0);  // and says nothing of its holder
+    CHECK_HAS(testing::error_of([&] { const RunLock second(folder.path()); }), "another process");
   }
-}
-
-TEST_CASE("a lock that says nothing of its holder is another process's") {
-  const testing::TemporaryFolder folder;
-  const RunLock lock(folder.path());
-  fs::resize_file(folder / RunLock::kFile, 0);
-  CHECK_HAS(testing::error_of([&] { const RunLock second(folder.path()); }), "another process");
 }
 
 TEST_CASE("a folder that goes while a run trains there fails the run") {
@@ -269,54 +253,39 @@ TEST_CASE("the states of the last saves stay, if asked for, and a run can be tak
   CHECK(files::read(kept / "step-1/notes") == "mine");
 }
 
-TEST_CASE("what is left of a state that was not kept to the end is in no other") {
+TEST_CASE("a state is kept whole, whatever is in its place: the rest of another, itself, a part, or a link") {
   const testing::TemporaryFolder folder;
-  const fs::path out = folder / "run", kept = out / "kept";
+  const fs::path out = folder / "run", kept = out / "kept", place = kept / "step-7";
   Training training(out);
   training.begin();
   fs::create_directories(kept / "step.tmp");
   std::ofstream(kept / "step.tmp/merges.txt") << "of a run with another tokenizer";
-  keep_state(out / "last", kept, 7, 1);
-  CHECK(files::read(kept / "step-7/model.safetensors") == files::read(out / "last/model.safetensors"));
-  CHECK_FALSE(fs::exists(kept / "step-7/merges.txt"));
-}
-
-TEST_CASE("a link in the place of the kept states becomes a folder with all of them") {
-  const testing::TemporaryFolder folder;
-  const fs::path out = folder / "run", kept = out / "kept", elsewhere = folder / "elsewhere";
-  Training training(out);
-  training.begin();
-  fs::create_directory(elsewhere);
-  for (const char* name : {"step-3", "step-5", "step-9"}) fs::copy(out / "last", elsewhere / name);
-  fs::create_directory_symlink(elsewhere, kept);
-  const auto before = files_below(elsewhere);
-  keep_state(out / "last", kept, 7, 2);
-  CHECK_FALSE(fs::is_symlink(kept));
-  CHECK_FALSE(fs::exists(kept / "step-3"));
-  for (const char* name : {"step-5", "step-7", "step-9"})
-    CHECK(files_below(kept / name) == files_below(out / "last"));
-  CHECK(files_below(elsewhere) == before);
-}
-
-TEST_CASE("a state that is kept already is left as it is; another or a part of it is replaced") {
-  const testing::TemporaryFolder folder;
-  const fs::path out = folder / "run", kept = out / "kept", place = kept / "step-2";
-  Training training(out);
-  training.begin();
-  keep_state(out / "last", kept, 2, 1);
   const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
   const auto is_left = [&] {
     fs::last_write_time(place, before);
     const auto time = fs::last_write_time(place);
-    keep_state(out / "last", kept, 2, 1);
+    keep_state(out / "last", kept, 7, 1);
     CHECK(files_below(place) == files_below(out / "last"));
     return fs::last_write_time(place) == time;
   };
+  keep_state(out / "last", kept, 7, 1);
   CHECK(is_left());
   fs::remove(place / "trainer.json");
   CHECK_FALSE(is_left());
   files::write_atomically(place / "checksums.sfv", [](std::ostream& list) { list << "of another"; });
   CHECK_FALSE(is_left());
+
+  const fs::path elsewhere = folder / "elsewhere";
+  fs::rename(kept, elsewhere);
+  for (const char* name : {"step-3", "step-5", "step-9"}) fs::copy(out / "last", elsewhere / name);
+  fs::create_directory_symlink(elsewhere, kept);
+  const auto theirs = files_below(elsewhere);
+  keep_state(out / "last", kept, 8, 3);
+  CHECK_FALSE(fs::is_symlink(kept));
+  CHECK_FALSE(fs::exists(kept / "step-3"));
+  for (const char* name : {"step-5", "step-7", "step-8", "step-9"})
+    CHECK(files_below(kept / name) == files_below(out / "last"));
+  CHECK(files_below(elsewhere) == theirs);
 }
 
 TEST_CASE("what is not finite is not saved, and what was stays") {

@@ -8,50 +8,7 @@
 
 namespace gradus::train::test_trainer {
 
-TEST_CASE("training lowers the loss") {
-  TrainConfig config = small_config();
-  config.steps = 150;
-  SmallRun run(config);
-  double first = 0, last = 0;
-  for (int i = 0; i < 150; ++i) {
-    const StepReport report = run.trainer.step();
-    CHECK(report.step == i + 1);
-    CHECK(report.tokens == 4 * 8);
-    CHECK(report.grad_norm > 0);
-    if (i == 0) first = report.loss;
-    last = report.loss;
-  }
-  CHECK(std::abs(first - std::log(static_cast<double>(run.tokenizer.vocab_size()))) <
-        0.2);  // Knows nothing yet.
-  CHECK(last < 0.75 * first);
-}
-
-TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
-  TrainConfig big = small_config(), accumulated = small_config();
-  big.batch = 12;
-  accumulated.batch = 4;
-  accumulated.accum = 3;
-  SmallRun one(big), two(accumulated);
-
-  // The same windows, drawn at once and in three parts.
-  const StepReport report_one = one.trainer.step(), report_two = two.trainer.step();
-  CHECK(report_one.tokens == report_two.tokens);
-  CHECK(std::abs(report_one.loss - report_two.loss) < 1e-6);
-  const auto parameters_one = one.model.parameters(), parameters_two = two.model.parameters();
-  double largest = 0;
-  for (size_t i = 0; i < parameters_one.size(); ++i) {
-    const auto a = parameters_one[i].grad().to_vector<float>(),
-               b = parameters_two[i].grad().to_vector<float>();
-    REQUIRE(a.size() == b.size());
-    for (size_t j = 0; j < a.size(); ++j) {
-      CHECK(std::abs(a[j] - b[j]) <= 1e-6 + 1e-5 * std::abs(a[j]));
-      largest = std::max<double>(largest, std::abs(a[j]));
-    }
-  }
-  CHECK(largest > 1e-3);  // So the comparison meant something.
-}
-
-TEST_CASE("accumulated micro-batches have the same shuffled windows as one big batch") {
+TEST_CASE("accumulated micro-batches have the windows and the gradients of one big batch") {
   TrainConfig big = small_config(), accumulated = small_config();
   big.windows = accumulated.windows = Windows::shuffled;
   big.batch = 12;
@@ -148,21 +105,7 @@ TEST_CASE("a restored trainer goes on with the same bits") {
   CHECK(values_of(second.model) == values_of(whole.model));
 }
 
-TEST_CASE("the number of threads does not change a bit") {
-  std::vector<float> values[2];
-  for (const int threads : {1, 2}) {
-    const vectors::Threads guard(threads);
-    TrainConfig config = small_config();
-    config.model.n_embd = 64;
-    config.model.dropout = 0.1;
-    SmallRun run(config);
-    for (int i = 0; i < 5; ++i) (void)run.trainer.step();
-    values[threads - 1] = values_of(run.model);
-  }
-  CHECK(values[0] == values[1]);
-}
-
-TEST_CASE("products in bfloat16 learn as well, with the same bits for any number of threads") {
+TEST_CASE("training has the same bits for any number of threads, and products in bfloat16 learn as well") {
   TrainConfig config = small_config();
   config.model.n_embd = 64;
   config.model.dropout = 0.1;
@@ -175,7 +118,9 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
     return all;
   };
   const std::vector<double> plain = losses(DType::float32, 1), rounded = losses(DType::bfloat16, 1);
+  CHECK(losses(DType::float32, 3) == plain);
   CHECK(losses(DType::bfloat16, 3) == rounded);
+  CHECK(plain.back() < 0.9 * plain[0]);
   CHECK(plain[0] != rounded[0]);
   for (size_t i = 0; i < plain.size(); ++i) CHECK(std::abs(plain[i] - rounded[i]) < 0.05);
 }
@@ -190,12 +135,6 @@ TEST_CASE("a loss that is not finite stops the run before it spoils the paramete
                                             ContainsSubstring("at step 2, learning rate 0.0015"));
   CHECK(values_of(run.model) == before);
   CHECK(run.trainer.steps_done() == 1);
-}
-
-TEST_CASE("a trainer refuses a config that makes no sense") {
-  TrainConfig config = small_config();
-  config.lr = NAN;
-  CHECK_THROWS_WITH(SmallRun(config), "[train] `lr` must be a finite number above 0, got nan.");
 }
 
 }  // namespace gradus::train::test_trainer

@@ -85,11 +85,6 @@ TEST_CASE("a text that is no JSON is refused with its place") {
   CHECK_HAS(refusal(product_case().dump() + "x"), "f.jsonl:1 must be JSON");
   CHECK_HAS(refusal(R"({"id": 1e999})"), "f.jsonl:1 must be JSON");
   CHECK_HAS(refusal("\"\xff\""), "f.jsonl:1 must be JSON");
-  const std::string whole = product_case().dump();
-  for (size_t n = 1; n < whole.size(); ++n) {
-    INFO(n);
-    CHECK(refusal(whole.substr(0, n)).starts_with("[conform] f.jsonl:1 must be JSON"));
-  }
 }
 
 TEST_CASE("no depth of any field overflows a stack") {
@@ -102,31 +97,7 @@ TEST_CASE("no depth of any field overflows a stack") {
     std::string text = shallow.dump();
     text.replace(text.find("\"HERE\""), 6, deep);
     CHECK_HAS(refusal(text), "must have at most 64 lists and objects inside one another, got more");
-    text.replace(text.find(deep), deep.size(), std::string(40, '[') + std::string(40, ']'));
-    CHECK_HAS(refusal(text), "must ", "list of ");
   }
-}
-
-TEST_CASE("files with any byte changed are refused or run, and nothing else") {
-  std::mt19937 random(7);
-  const std::string whole = product_case().dump();
-  const std::string bytes = "0123456789{}[],:\"-.eE infaxtru";
-  for (int n = 0; n < 3000; ++n) {
-    std::string text = whole;
-    for (int k = 0; k < 2; ++k) text[random() % text.size()] = bytes[random() % bytes.size()];
-    INFO(text);
-    const std::string error = refusal(text);
-    CHECK((error.empty() || error.starts_with("[conform] f.jsonl")));
-  }
-}
-
-TEST_CASE("no case to run is an error") {
-  CHECK(conform_text("\n \n", "f.jsonl").cases.empty());
-  CHECK_ERROR(conform(kConformFiles / "errors.jsonl", "softmax"),
-              "errors.jsonl must have a case to run, got none of softmax");
-  CHECK_ERROR(conform(kConformFiles, "soft"), "[conform] there must be an op of that name, got 'soft'");
-  CHECK_ERROR(conform(kConformFiles / "../replay"), "a folder must hold files called *.jsonl, got none");
-  CHECK_ERROR(conform(kConformFiles / "none.jsonl"), "No such file");
 }
 
 }  // namespace gradus::cases::test_conform_malformed

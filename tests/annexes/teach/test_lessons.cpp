@@ -34,17 +34,7 @@ Walked walked(std::string_view lesson) {
 
 /// The numbers of a printed matrix.
 std::vector<double> numbers(const std::string& text) {
-  std::vector<double> found;
-  for (size_t i = text.find("[["); i < text.size();) {
-    if (text[i] == '-' || std::isdigit(static_cast<unsigned char>(text[i]))) {
-      size_t length = 0;
-      found.push_back(std::stod(text.substr(i), &length));
-      i += length;
-    } else {
-      ++i;
-    }
-  }
-  return found;
+  return testing::Printed(text.substr(text.find("[["))).numbers;
 }
 
 void check_numbers(const std::string& text, const std::vector<double>& expected, double tolerance) {

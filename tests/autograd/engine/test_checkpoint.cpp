@@ -2,6 +2,7 @@
 #include "gradus/autograd/engine/checkpoint.hpp"
 
 #include "autograd/compare.hpp"
+#include "autograd/kernels/vectors.hpp"
 #include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
@@ -20,10 +21,7 @@ Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::float32) {
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  const auto bytes = static_cast<size_t>(x.numel() * element_size(x.dtype()));
-  return std::memcmp(x.raw_data(), y.raw_data(), bytes) == 0;
+  return a.shape() == b.shape() && vectors::same_bits(a.to_vector<float>(), b.to_vector<float>());
 }
 
 // Parameters of a small network with a residual stream, float32 so that every rounding shows.

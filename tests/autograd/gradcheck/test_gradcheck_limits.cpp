@@ -67,6 +67,7 @@ TEST_CASE("kinks, jumps, ends and coarse values are named, not accused") {
        "it jumps by 1",
        "at (0,)"},
       {[](const auto& in) { return amax(in[0]); }, {2, 2 + 1e-15}, "a kink", "at (0,)"},
+      {[](const auto& in) { return abs(in[0]) + 1e4; }, {0, 1}, "a kink", "along"},  // beside rounding
       {[](const auto& in) { return sqrt(in[0]); }, {0, 1}, "not finite", "at (0,)"},
       {[](const auto& in) { return in[0] * in[0] + 1e14; }, {1, 2}, "too coarse to judge", "at (0,)"},
   };

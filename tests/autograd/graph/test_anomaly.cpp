@@ -16,16 +16,13 @@ TEST_CASE("anomaly: the op, its place, the element, and what it was given") {
         "its "
         "graph, from: %2 = relu float64 (2, 2), finite. Hint: look for a logarithm, root or quotient of 0 or "
         "below, an overflow, or data that is not finite.");
+  CHECK_HAS(anomaly_of([] {
+              log(f64({1, 0, -1}));
+            }),  // the first NaN before the infinities
+            "[anomaly] log must give finite values, got nan at (2,), one of 2 in float64 (3,)");
   CHECK_HAS(anomaly_of([&] { x / (x - 2.0); }),
             "div must give finite values, got inf at (0, 1), in float64 (2, 2), as op %2 of its "
             "graph, from: leaf float64 (2, 2), finite; %1 = sub float64 (2, 2), finite.");
-}
-
-TEST_CASE("anomaly: the first NaN is named before the infinities") {
-  CHECK_HAS(anomaly_of([] {
-              log(f64({1, 0, -1}));
-            }),
-            "[anomaly] log must give finite values, got nan at (2,), one of 2 in float64 (3,)");
 }
 
 TEST_CASE("anomaly: NaN always, also out of data and of infinities that were wanted") {

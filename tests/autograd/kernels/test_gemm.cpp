@@ -75,6 +75,7 @@ TEMPLATE_TEST_CASE("gemm agrees with three loops, and has the same bits for any 
       CHECK(results.back() == results.front());
     }
     CHECK(error(results[0], test.naive(-0.5, 2), k) < kTolerance);
+    if (pad < 5) CHECK(error(test.run(1, 0), test.naive(1, 0), k) < kTolerance);
   };
   // The last ones are cut into tiles.
   const int64_t large[][3] = {{768, 65, 128}, {300, 300, 50}, {65, 513, 64},  {1, 2000, 700}, {2000, 1, 700},
@@ -84,11 +85,7 @@ TEMPLATE_TEST_CASE("gemm agrees with three loops, and has the same bits for any 
       for (const int64_t m : {1, 2, 7, 33})
         for (const int64_t n : {1, 3, 17, 64})
           for (const int64_t k : {1, 5, 31, 130})
-            for (const int64_t pad : {0, 3}) {
-              check(ta, tb, m, n, k, pad);
-              const Case<TestType> test(ta, tb, m, n, k, pad);
-              CHECK(error(test.run(1, 0), test.naive(1, 0), k) < kTolerance);
-            }
+            for (const int64_t pad : {0, 3}) check(ta, tb, m, n, k, pad);
       for (const auto& [m, n, k] : large)
         if ((ta == tb) != (m + n > 1000)) check(ta, tb, m, n, k, 5);  // two of the four layouts for each size
     }
