@@ -56,9 +56,9 @@ struct Example {
 /// share the examples. Thread-safe for const members.
 class ExampleList {
  public:
-  ExampleList() = default;                              ///< none
-  ExampleList(std::initializer_list<Example> examples)  ///< these
-      : ExampleList(std::vector<Example>(examples)) {}
+  ExampleList() = default;  ///< none
+  /// These.
+  ExampleList(std::initializer_list<Example> examples) : ExampleList(std::vector<Example>(examples)) {}
   ExampleList(const std::vector<Example>& examples) {  ///< these (NOLINT: a list is one)
     for (const Example& one : examples) add(one);
   }

@@ -31,7 +31,7 @@ class Observer {
 /// Passes all events to another observer, which is borrowed.
 class PassingObserver : public Observer {
  public:
-  explicit PassingObserver(Observer& next) : next_(next) {}
+  explicit PassingObserver(Observer& next) : next_(next) {}  ///< passes them to `next`
   void on_start(const StartReport& report) override { next_.on_start(report); }
   void on_step(const StepReport& report) override { next_.on_step(report); }
   void before_eval() override { next_.before_eval(); }

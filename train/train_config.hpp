@@ -26,10 +26,10 @@ enum class LossOn { answers, all };
 enum class Windows { shuffled, random };
 /// The format of frozen weights.
 enum class Weights { float32, bfloat16, int8, int4 };
-using Words = std::vector<std::string>;
-Words words(LossOn);   ///< their names, in the order of the values
-Words words(Windows);  ///< their names, in the order of the values
-Words words(Weights);  ///< their names, in the order of the values
+using Words = std::vector<std::string>;  ///< names of values
+Words words(LossOn);                     ///< their names, in the order of the values
+Words words(Windows);                    ///< their names, in the order of the values
+Words words(Weights);                    ///< their names, in the order of the values
 /// The name of a value.
 template <class E>
 requires requires(E value) { words(value); }

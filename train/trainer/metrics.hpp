@@ -87,6 +87,7 @@ struct Metric {
   std::string_view shown;          ///< before it in the terminal, a running mean of steps; none: not there
   double (*value)(const Report&);  ///< of a report
 };
+/// Those of a step.
 inline constexpr Metric<StepReport> kStepMetrics[] = {
     {"loss", "train/loss", "loss", [](const StepReport& report) { return report.loss; }},
     {"lr", "train/lr", "", [](const StepReport& report) { return report.lr; }},
@@ -94,6 +95,7 @@ inline constexpr Metric<StepReport> kStepMetrics[] = {
     {"tokens_per_s", "train/tokens_per_s", "",
      [](const StepReport& report) { return static_cast<double>(report.tokens) / report.seconds; }},
 };
+/// Those of an evaluation.
 inline constexpr Metric<EvalReport> kEvalMetrics[] = {
     {"val_loss", "val/loss", "val", [](const EvalReport& report) { return report.val_loss; }},
 };
