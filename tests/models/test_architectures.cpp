@@ -247,7 +247,7 @@ TEST_CASE("cached steps give the logits of the full forward to the last digits")
   }
 }
 
-TEST_CASE("decoders come back from their files, and their weights may have 16, 8 or 4 bits") {
+TEST_CASE("decoders come back from their files, and their weights may have 16, 8 or 4 bits", "[needs.fast]") {
   for (const DecoderConfig& config : small_configs()) {
     const TemporaryFolder folder;
     const Decoder model = wide_model(config, 16);

@@ -50,7 +50,8 @@ std::vector<int64_t> generate_naively(const Decoder& model, std::vector<int64_t>
   return {tokens.begin() + static_cast<int64_t>(prompt), tokens.end()};
 }
 
-TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not") {
+TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not",
+          "[needs.fast]") {
   Decoder rounded = make_model(), stored = make_model();
   for (auto& [name, p] : rounded.named_parameters())
     if (p.dim() == 2) p.copy_(p.detach().to(DType::bfloat16).to(DType::float32));
@@ -64,7 +65,7 @@ TEST_CASE("bfloat16 weights give the tokens that their values give in float32, c
   CHECK(tokens == generate_naively(stored, {3, 1, 4}, options, g));
 }
 
-TEST_CASE("weights of 8 bits hardly change what a model expects, cached or not") {
+TEST_CASE("weights of 8 bits hardly change what a model expects, cached or not", "[needs.fast]") {
   const Decoder model = make_model();
   Decoder stored = make_model();
   stored.to(DType::q8_0);

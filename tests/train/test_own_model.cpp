@@ -120,7 +120,7 @@ TEST_CASE("stopped anywhere, it goes on with the same bits") {
   CHECK(files_below(folder / "run") == files_below(folder / "whole"));
 }
 
-TEST_CASE("an evaluation is made in the precision of the run") {
+TEST_CASE("an evaluation is made in the precision of the run", "[needs.fast]") {
   const testing::TemporaryFolder folder;
   const auto short_run = [](Recipe& r, Pairs&) {
     r.loop.precision = DType::bfloat16;
@@ -244,7 +244,7 @@ TEST_CASE("the optimizer of a profile has its own name") {
   CHECK_HAS(trace, "\"adamw\"", "\"step\"");
 }
 
-TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
+TEST_CASE("a folder goes on with the recipe that began it, and with no other", "[needs.fast]") {
   const testing::TemporaryFolder folder;
   Training().fit(folder / "run", StopAfter(4));
   const auto before = files_below(folder / "run");

@@ -85,7 +85,7 @@ TEST_CASE("a source of batches is told how many examples the run has drawn") {
                                     : Calls{{4, 60}, {4, 64}, {4, 68}, {4, 72}, {4, 76}, {4, 80}}));
 }
 
-TEST_CASE("an optimizer's products are made in the precision of the run") {
+TEST_CASE("an optimizer's products are made in the precision of the run", "[needs.fast]") {
   TrainConfig config = small_config();
   config.optimizer = "muon";
   config.warmup = 0;
@@ -162,7 +162,8 @@ TEST_CASE("the number of threads does not change a bit") {
   CHECK(values[0] == values[1]);
 }
 
-TEST_CASE("products in bfloat16 learn as well, with the same bits for any number of threads") {
+TEST_CASE("products in bfloat16 learn as well, with the same bits for any number of threads",
+          "[needs.fast]") {
   TrainConfig config = small_config();
   config.model.n_embd = 64;
   config.model.dropout = 0.1;
