@@ -66,10 +66,11 @@ void check_rope(const RopeScaling& s) {
     fail("decoder",
          "rope_scaling must have a factor of at least 1, the original context length, and ordered limits, "
          "got ",
-         s.type, " with factor ", s.factor, ", length ", s.original_length, ", limits ",
-         s.type == "yarn"
-             ? concat(s.beta_fast, " and ", s.beta_slow, ", attention factor ", s.attention_factor)
-             : concat(s.low_freq_factor, " and ", s.high_freq_factor),
+         s.type, " with factor ", s.factor, s.type == "linear" ? "" : concat(", length ", s.original_length),
+         s.type == "llama3" ? concat(", limits ", s.low_freq_factor, " and ", s.high_freq_factor) : "",
+         s.type == "yarn" ? concat(", limits ", s.beta_fast, " and ", s.beta_slow, ", attention factor ",
+                                   s.attention_factor)
+                          : "",
          ".");
 }
 

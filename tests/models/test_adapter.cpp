@@ -158,7 +158,7 @@ TEST_CASE("patterns match whole parts of the names that PEFT sees, the first tha
   CHECK(saved.refusal() == "");
 }
 
-TEST_CASE("the base model may be in a narrower format") {
+TEST_CASE("the base model may be in a narrower format", "[needs.fast]") {
   const Adapted saved("llama");
   const DType dtype = GENERATE(DType::bfloat16, DType::q8_0, DType::q4_0);
   const Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config(), dtype);

@@ -146,7 +146,7 @@ TEST_CASE("outputs of decoders pass check_module") {
   }
 }
 
-TEST_CASE("decoders come back from their files, and their weights may have 16, 8 or 4 bits") {
+TEST_CASE("decoders come back from their files, and their weights may have 16, 8 or 4 bits", "[needs.fast]") {
   for (const DecoderConfig& config : small_configs()) {
     const TemporaryFolder folder;
     const Decoder model = wide_model(config, 16);

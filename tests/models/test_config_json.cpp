@@ -220,7 +220,7 @@ const Bad kBadLlamas[] = {
      "at 1."},
     {R"({"rope_scaling": {"type": "linear", "factor": 0.5}})",
      "[decoder] rope_scaling must have a factor of at least 1, the original context length, and ordered "
-     "limits, got {\"rope_type\":\"linear\",\"factor\":0.5}."},
+     "limits, got linear with factor 0.5."},
     {R"({"rope_scaling": {"type": "linear", "factor": 2.0, "beta_fast": 3}})",
      "rope_scaling, beta_fast is not read and may change the meaning; it must be left out, got 3."},
     {R"({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}})",

@@ -46,7 +46,7 @@ TEST_CASE("a draft is what came behind the longest beginning that ends as the te
     CHECK(drafted(none, 3).empty());
 }
 
-TEST_CASE("decode_all() has the bits of as many calls of decode()") {
+TEST_CASE("decode_all() has the bits of as many calls of decode()", "[needs.fast]") {
   for (const char* arch : {"gpt2", "llama", "gemma"})
     for (const DType weights : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0}) {
       INFO(name(weights));

@@ -48,7 +48,8 @@ std::vector<int64_t> generate_naively(const Decoder& model, std::vector<int64_t>
   return {tokens.begin() + static_cast<int64_t>(prompt), tokens.end()};
 }
 
-TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not") {
+TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not",
+          "[needs.fast]") {
   Decoder rounded = make_model(), stored = make_model();
   for (auto& [name, p] : rounded.named_parameters())
     if (p.dim() == 2) p.copy_(p.detach().to(DType::bfloat16).to(DType::float32));

@@ -41,7 +41,7 @@ TEST_CASE("orthogonalized() is the iteration, for wide, tall and stacked matrice
     CHECK(orthogonalized(zeros(none, DType::float64)).shape() == none);
 }
 
-TEST_CASE("orthogonalized() brings all directions to about one length") {
+TEST_CASE("orthogonalized() brings all directions to about one length", "[needs.fast]") {
   // Singular values from 1 to a hundredth.
   Tensor x = draw({16, 16}, 3);
   const Tensor q = orthogonalized(orthogonalized(x)), squares = matmul(q, q.mT());
@@ -108,7 +108,8 @@ TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings g
   CHECK(state.contains("v.wte.weight"));
 }
 
-TEST_CASE("Muon has the same bits on any number of threads, in the precision of the thread that asks") {
+TEST_CASE("Muon has the same bits on any number of threads, in the precision of the thread that asks",
+          "[needs.fast]") {
   const auto moved = [](int threads, DType products) {
     const vectors::Threads guard(threads);
     const Autocast autocast(products);

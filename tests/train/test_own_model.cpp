@@ -134,7 +134,7 @@ TEST_CASE("stopped anywhere, it goes on with the same bits, buffers and groups o
   CHECK(files_below(folder / "run") == files_below(folder / "whole"));
 }
 
-TEST_CASE("an evaluation is made in the precision of the run") {
+TEST_CASE("an evaluation is made in the precision of the run", "[needs.fast]") {
   const testing::TemporaryFolder folder;
   const auto short_run = [](Recipe& r, Pairs&) {
     r.loop.precision = DType::bfloat16;
@@ -249,7 +249,7 @@ TEST_CASE("a state that was saved, but not kept before the run was cut off, is k
   CHECK(files_below(folder / "run") == whole);
 }
 
-TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
+TEST_CASE("a folder goes on with the recipe that began it, and with no other", "[needs.fast]") {
   const testing::TemporaryFolder folder;
   Training().fit(folder / "run", StopAfter(4));
   const auto before = files_below(folder / "run");

@@ -85,7 +85,7 @@ TrainConfig config_of(const std::string& name, int64_t micro) {
   return config;
 }
 
-TEST_CASE("weights, moments and losses have the same bits for every number of ranks") {
+TEST_CASE("weights, moments and losses have the same bits for every number of ranks", "[needs.fast]") {
   const std::string name = GENERATE("nano", "mini", "gru");
   const int64_t micro = GENERATE(1, 8, 24);
   TrainConfig config = config_of(name, micro);

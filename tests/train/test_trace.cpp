@@ -45,7 +45,8 @@ int64_t count(const std::vector<json>& events, const std::string& name, const st
                        [&](const json& e) { return e.at("name") == name && e.at("cat") == category; });
 }
 
-TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and what is around them") {
+TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and what is around them",
+          "[needs.fast]") {
   TrainConfig config = small_config();
   config.accum = 2;
   SmallRun run(config);

@@ -42,7 +42,7 @@ TEST_CASE("a source of batches is told how many examples the run has drawn") {
                                     : Calls{{4, 60}, {4, 64}, {4, 68}, {4, 72}, {4, 76}, {4, 80}}));
 }
 
-TEST_CASE("an optimizer's products are made in the precision of the run") {
+TEST_CASE("an optimizer's products are made in the precision of the run", "[needs.fast]") {
   TrainConfig config = small_config();
   config.optimizer = "muon";
   config.warmup = 0;
@@ -105,7 +105,8 @@ TEST_CASE("a restored trainer goes on with the same bits") {
   CHECK(values_of(second.model) == values_of(whole.model));
 }
 
-TEST_CASE("training has the same bits for any number of threads, and products in bfloat16 learn as well") {
+TEST_CASE("training has the same bits for any number of threads, and products in bfloat16 learn as well",
+          "[needs.fast]") {
   TrainConfig config = small_config();
   config.model.n_embd = 64;
   config.model.dropout = 0.1;

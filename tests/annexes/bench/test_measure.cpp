@@ -78,7 +78,8 @@ TEST_CASE("a forward pass and a generated text have the loss of the same batch")
   CHECK(generate.ops_ms > 0);
 }
 
-TEST_CASE("what a twin is handed is the model and the batches that the losses are of, in bfloat16 too") {
+TEST_CASE("what a twin is handed is the model and the batches that the losses are of, in bfloat16 too",
+          "[needs.fast]") {
   const testing::TemporaryFolder folder;
   const std::string path = (folder / "weights.safetensors").string();
   const auto loss_of_handed = [&] {

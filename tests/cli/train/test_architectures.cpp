@@ -18,7 +18,8 @@ Outcome train_small(const Scratch& scratch, const std::string& out, const std::s
       scratch.text() + "' --out '" + scratch.path(out) + "' --arch " + arch + " " + more);
 }
 
-TEST_CASE("a decoder of each architecture is trained, described, sampled, evaluated, checked and exported") {
+TEST_CASE("a decoder of each architecture is trained, described, sampled, evaluated, checked and exported",
+          "[needs.fast]") {
   struct Row {
     const char *arch, *model_type;
     std::vector<const char*> shown, exports, refused;

@@ -35,7 +35,7 @@ struct Base {
   }
 };
 
-TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
+TEST_CASE("a run of adapters resumes to the bit, alone and on ranks", "[needs.fast]") {
   const Base base;
   const std::vector<std::string> settings =
       GENERATE(args("--lora 2 --lora-dropout 0.2 --ema 0.9 --block 9"),

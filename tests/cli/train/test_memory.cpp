@@ -32,12 +32,12 @@ void check_announced(const std::string& shape) {
   CHECK(announced < 1.1 * measured);
 }
 
-TEST_CASE("training takes the memory that was announced") {
+TEST_CASE("training takes the memory that was announced", "[needs.fast]") {
   check_announced("train gpt2 4 4 128 64 12 65 0.1 float32");  // W1d
   check_announced("train gemma 4 4 256 128 4 65 0.1 bfloat16");
 }
 
-TEST_CASE("training takes the memory that was announced, whatever it goes to", "[soak]") {
+TEST_CASE("training takes the memory that was announced, whatever it goes to", "[soak][needs.fast]") {
   check_announced("train gpt2 4 4 128 64 12 65 0 float32");     // W1
   check_announced("train gpt2 4 4 128 64 12 65 0.1 float32");   // W1d
   check_announced("train gpt2 2 2 64 128 32 1000 0 float32");   // logits

@@ -35,7 +35,7 @@ void check_same_run(const Scratch& scratch, const std::string& one, const std::s
   CHECK(records(one) == records(two));
 }
 
-TEST_CASE("a run that was stopped and resumed ends with the bits of one in one go") {
+TEST_CASE("a run that was stopped and resumed ends with the bits of one in one go", "[needs.fast]") {
   const Scratch scratch;
   const auto goes_on = [&] { must("train --out", scratch.path("parts"), "--resume --quiet"); };
   SECTION("however it ended") {

@@ -80,7 +80,7 @@ TEST_CASE("PyTorch finds the same losses and tokens, and its ratio is printed tu
   }
 }
 
-TEST_CASE("bench measures in each precision, and a shape of the user's") {
+TEST_CASE("bench measures in each precision, and a shape of the user's", "[needs.fast]") {
   const auto lines = events(args("bench --precision float32,bf16 --steps 5 --json --workload W0 --workload",
                                  std::string("train llama 1 2 32 8 2 16 0 float32")));
   REQUIRE(lines.size() == 6);
