@@ -1,6 +1,6 @@
 #!/bin/sh
 # lines.sh ROOT: prints the lines of C++ in each folder, and exits 1 if a ring has more than its limit: the main house, the annexes,
-# all but tests, or the tests (with their scripts), which may have at most 0.75 of the rest. As advice only, it names
+# all but tests, or the tests (with their scripts). As advice only, it names
 # sources of more than 400 lines, folders of more than 25 units (a header and its source are one) and examples of more than 119
 # lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
 set -eu
@@ -31,7 +31,7 @@ all=$((main + annexes + examples))
 row "all (limit $all_limit)" "$all"
 [ ! -d tests ] || tests=$(find tests -type f \( -name '*.[ch]pp' -o -name '*.py' -o -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.cmake' \) \
   ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' -exec cat {} + | wc -l)
-tests_limit=$((all * 3 / 4))
+tests_limit=40000
 row "tests (limit $tests_limit)" "$tests"
 
 sources() { find files autograd nn models data train cli annexes "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null; }
