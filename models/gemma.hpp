@@ -1,4 +1,4 @@
-// What the model and the files of a Gemma share. Private to models.
+// Declarations that gemma.cpp and stored/gemma.cpp share. Private to models.
 #pragma once
 
 #include <cstdint>

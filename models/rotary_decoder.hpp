@@ -1,5 +1,5 @@
-// What Llama and Gemma share: a decoder of blocks with rotary attention, and RopeScaling. Private to models
-// and tools. Stateless.
+// A decoder of blocks with rotary attention, which Llama and Gemma share, and functions of RopeScaling.
+// Private to models and tools. Stateless.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # lines.sh ROOT: prints the lines of C++ in each folder, and exits 1 if a ring has more than its limit: the main house, the annexes,
-# all but tests, or the tests (with their scripts). As advice only, it names
-# sources of more than 400 lines, folders of more than 25 units (a header and its source are one) and examples of more than 119
-# lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
+# all but tests, or the tests (with their scripts). As advice only, it names sources of more than 400 lines, folders of more than 25
+# units (a header and its source are one) and examples of more than 119 lines. Limits are lowered when something goes; a change that needs a higher
+# one says what it is worth.
 set -eu
 cd "$1"
 main_limit=44000 annexes_limit=13550 all_limit=58250

@@ -25,14 +25,14 @@ enum class Trans : bool;
 template <class T>
 struct FloatProduct;  // blas/float_product.hpp
 
-/// For T = float and double.
+/// Functions for matrices of T, which is float or double.
 template <class T>
 struct FloatKernels {
   void (*multiply)(const FloatProduct<T>& product) = nullptr;  ///< on the calling thread; k >= 1
   void (*mirror)(int64_t m, T* c) = nullptr;                   ///< see gemm.hpp
 };
 
-/// For weights in tiles of 8 or 4 bits.
+/// Conversions of weights that are stored in tiles of 8 or 4 bits.
 template <class Tile>
 struct TileKernels {
   /// Quantizes a matrix x (rows, k).
