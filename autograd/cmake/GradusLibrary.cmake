@@ -26,8 +26,8 @@ endfunction()
 #
 # OF_PROGRAM says that it lies in cli/ or annexes/, and is no room.
 #
-# COMPUTES says that a step's or a save's time goes by in it. What only calls such a library is compiled for size: it takes the
-# compiler two thirds of the time, and nobody waits for it afterwards.
+# COMPUTES says that the time of a step is spent in it: it is compiled with -O3. Every other library is compiled with -Og, which
+# takes the compiler half of the time.
 #
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
@@ -51,7 +51,7 @@ function(gradus_add_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_USES})
 
-  set(level -Os)
+  set(level -Og)
   if(arg_COMPUTES)
     set(level -O3)
   endif()
