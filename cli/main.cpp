@@ -1,4 +1,6 @@
 // The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -18,6 +20,7 @@
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/usage.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/train/mpi/mpi.hpp"
 
@@ -38,6 +41,18 @@ int complain(std::string message, int code) {
 void check_output() {
   std::cout.flush();
   if (!std::cout) throw RunError("[output] the standard output must be writable, got an error.");
+}
+
+char** arguments_of_program = nullptr;
+
+/// Becomes the whole program, which ./gradus builds if it is not there. The program is gradus-first if
+/// GRADUS_LAUNCHER is set, to the path of ./gradus.
+void become_whole() {
+  const char* const launcher = std::getenv("GRADUS_LAUNCHER");
+  if (!launcher) return;
+  std::cout.flush();
+  ::setenv("GRADUS_WHOLE", "1", 1);
+  ::execv(launcher, arguments_of_program);
 }
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
@@ -100,6 +115,8 @@ int main(int argc, char** argv) {
         gradus::cli::kRunFailed);
     std::_Exit(gradus::cli::kRunFailed);  // exit() may wait forever (see there).
   }
+  gradus::cli::arguments_of_program = argv;
+  gradus::files::on_missing_format(gradus::cli::become_whole);
   const gradus::cli::PlainTerminal terminal;
   return gradus::cli::run(argc, argv);
 }

@@ -128,8 +128,15 @@ class Tokenizer {
                              const std::string& merges_file = "merges.txt");
   /// The tokenizer of a tokenizer.json of byte pairs: over bytes (ByteLevel; GPT-2, GPT-4, Llama 3, Qwen,
   /// SmolLM, DeepSeek) or over characters with byte_fallback (Llama 2, Gemma); or what to_tokenizer_json()
-  /// wrote. Throws Error, naming the file and the place, for a model or a step that is not supported.
+  /// wrote. Throws Error, naming the file and the place, for a model or a step that is not supported, and in
+  /// a program without the annex `formats`.
   static Tokenizer from_tokenizer_json(std::string_view json, const std::string& file = "tokenizer.json");
+
+  /// The tokenizer of a model of byte pairs (data/pairs/byte_pairs.hpp).
+  static Tokenizer of_pairs(pairs::BytePairs pairs);
+  /// The same tokens with a prefix() and a suffix(), of a tokenizer.json, which is written back unchanged if
+  /// it is not what to_tokenizer_json() writes.
+  Tokenizer with_json(std::string_view text, std::vector<int32_t> prefix, std::vector<int32_t> suffix) const;
 
   bool operator==(const Tokenizer& other) const;  ///< whether tokens and rules are equal
 

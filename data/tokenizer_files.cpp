@@ -5,13 +5,12 @@
 
 #include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
-#include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/json.hpp"
-#include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
@@ -50,6 +49,13 @@ bool is_ours(const std::string& vocab, const std::string& file) {
   const files::Json json(vocab, "vocabulary", file);
   const auto kind = json.root().find("tokenizer");
   return kind && !kind->is_integer();
+}
+
+/// Whether a tokenizer.json may be what gradus writes beside vocab.json and merges.txt: its lines end
+/// elsewhere than in other programs' files.
+bool may_be_ours(std::string_view tokenizer_json) {
+  return tokenizer_json.starts_with("{\n  \"version\"") &&
+         tokenizer_json.find("\"pre_tokenizer\": {\"type\"") != tokenizer_json.npos;
 }
 
 /// The text of a token, which an object has as "content".
@@ -119,14 +125,9 @@ Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name
   return Tokenizer::from_gpt2(vocab, folder.text(merges), path_of(folder, name), path_of(folder, merges));
 }
 
-/// The characters of nanoGPT's meta.pkl, in the order of their numbers.
 Tokenizer read_meta(const std::string& bytes, const std::string& file) {
-  const files::Pickle meta = files::read_pickle(bytes, file);
-  std::string characters;
-  for (size_t i = 0; meta.values.contains(concat("itos.", i)); ++i)
-    characters += meta.values.at(concat("itos.", i));
-  return Tokenizer::from_json(
-      concat(R"({"tokenizer":"char","characters":)", files::json_text(characters), "}"), file);
+  return files::needed(files::foreign_formats().tokenizer_pickle, "tokenizer",
+                       concat(file, ", a pickle of nanoGPT,"))(bytes, file);
 }
 
 }  // namespace
@@ -371,7 +372,10 @@ Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
     if (!folder.has(name) && !folder.checksum(name)) continue;  // A listed file that is missing is an error.
     const std::string text = folder.text(name), path = path_of(folder, name);
     if (is_ours(text, path)) return Tokenizer::from_json(text, path).with_files(more, folder.folder());
-    if (!has_json) return read_gpt2(folder, name, text).with_files(more, folder.folder());
+    if (!has_json || may_be_ours(folder.text(kTokenizerJson)))
+      if (Tokenizer pairs = read_gpt2(folder, name, text);
+          !has_json || pairs.to_tokenizer_json() == folder.text(kTokenizerJson))
+        return pairs.with_files(more, folder.folder());
   }
   if (has_json)
     return Tokenizer::from_tokenizer_json(folder.text(kTokenizerJson), path_of(folder, kTokenizerJson))

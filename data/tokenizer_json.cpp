@@ -1,23 +1,17 @@
-// tokenizer.json, the file of Hugging Face's `tokenizers`: written for every kind of tokenizer, and read for
-// tokenizers of gradus and those with GPT-2's pattern.
-#include <algorithm>
-
+// tokenizer.json, the file of Hugging Face's `tokenizers`, which is written for every kind of tokenizer. The
+// annex `formats` reads it.
 #include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
-#include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/json.hpp"
-#include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
 
-using files::Field;
 using files::json_text;
-
-// -- writing
 
 std::string added_tokens(const Tokenizer& tokenizer) {
   std::string json;
@@ -44,70 +38,6 @@ std::string file_text(std::string_view added, bool of_bytes, const std::vector<s
       pairs::numbered(vocab, "    "), ",\n    \"merges\": [", merges, "]\n  }\n}\n");
 }
 
-// -- reading
-
-/// Refuses models other than BPE, whose type may be missing in old files.
-void check_model(const Field& model) {
-  if (!model.is_object()) model.refuse("must be a BPE, got ", model.shown(), ".");
-  if (model.has("type") || !model.has("merges"))
-    if (const Field type = model.at("type"); type.text() != "BPE")
-      type.refuse("must be BPE, got ", type.shown(), ".");
-  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
-    pairs::must_be_off(model, key);
-  model.must_have_only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-                        "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
-}
-
-void read_merges(const Field& merges, pairs::Vocabulary& vocabulary) {
-  for (const Field& merge : merges.items()) {
-    std::string_view left, right;
-    if (merge.is_list()) {
-      const std::vector<Field> parts = merge.items();
-      if (parts.size() != 2) merge.refuse("must be two tokens, got ", merge.shown(), ".");
-      left = parts[0].text(), right = parts[1].text();
-    } else {
-      const size_t space = std::min(merge.text().find(' '), merge.text().size());
-      left = merge.text().substr(0, space);
-      right = merge.text().substr(std::min(space + 1, merge.text().size()));
-    }
-    if (const std::string wrong = vocabulary.add_merge(left, right); !wrong.empty()) merge.refuse(wrong);
-  }
-}
-
-std::vector<pairs::AddedToken> read_added(const Field& root) {
-  std::vector<pairs::AddedToken> tokens;
-  const auto added = root.given("added_tokens");
-  if (!added) return tokens;
-  for (const Field& token : added->items()) {
-    for (const char* key : {"single_word", "lstrip", "rstrip"}) pairs::must_be_off(token, key);
-    const auto normalized = token.given("normalized");
-    tokens.push_back({.text = std::string(token.at("content").text()),
-                      .token = static_cast<int32_t>(token.at("id").integer(0, Tokenizer::kMostPairs)),
-                      .special = token.at("special").flag(),
-                      .normalized = normalized && normalized->flag()});
-  }
-  return tokens;
-}
-
-/// The characters of a model without merges, which must be in order.
-std::u32string read_characters(const Field& vocab) {
-  std::u32string characters(vocab.size(), U'\0');
-  std::vector<bool> known(vocab.size());
-  if (known.empty()) vocab.refuse("must not be empty.");
-  for (const auto& [text, number] : vocab.members()) {
-    const files::CodePoint c = files::first_code_point(text);
-    if (c.size == 0 || static_cast<size_t>(c.size) != text.size())
-      number.refuse("must be the number of one character, got ", number.shown(), ".");
-    const auto token = static_cast<size_t>(number.integer(0, static_cast<int64_t>(known.size()) - 1));
-    if (known[token]) number.refuse("must differ from other tokens' numbers, got ", token, " again.");
-    known[token] = true;
-    characters[token] = c.value;
-  }
-  if (!std::is_sorted(characters.begin(), characters.end()))
-    vocab.refuse("must number characters in their order, got another.");
-  return characters;
-}
-
 }  // namespace
 
 std::string Tokenizer::to_tokenizer_json() const {
@@ -127,50 +57,21 @@ std::string Tokenizer::to_tokenizer_json() const {
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::string& file) {
-  const files::Json json(text, "tokenizer", file);
-  const Field root = json.root(), model = root.at("model");
-  check_model(model);
-  root.must_have_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
-                       "post_processor", "decoder", "model"});
-  // Fine-tuned models have truncation and padding of their training; transformers switches both off for a
-  // call that does not ask for them, as no call here does.
-  const Field vocab = model.at("vocab"), merges = model.at("merges");
-  std::vector<pairs::AddedToken> added = read_added(root);
-  Tokenizer tokenizer = bytes();
-  if (pairs::is_of_characters_only(root)) {
-    pairs::must_be_off(model, "unk_token");
-    if (merges.size() > 0) merges.refuse("must be empty without a pre_tokenizer, got ", merges.size(), ".");
-    std::vector<std::string> texts;
-    for (const pairs::AddedToken& token : added) texts.push_back(token.text);
-    tokenizer = Tokenizer(read_characters(vocab)).with_special(texts);
-    const std::vector<int32_t> tokens = tokenizer.special_tokens();
-    for (size_t i = 0; i < added.size(); ++i)
-      if (i >= tokens.size() || tokens[i] != added[i].token || !added[i].special)
-        root.at("added_tokens").items()[i].refuse("must be special, with the number after those before it.");
-  } else {
-    pairs::Vocabulary vocabulary(vocab, /*strict=*/false, added.size(), pairs::read_rules(root));
-    read_merges(merges, vocabulary);
-    for (size_t i = 0; i < added.size(); ++i)
-      if (const std::string wrong = vocabulary.add(added[i]); !wrong.empty())
-        root.at("added_tokens").items()[i].at("id").refuse(wrong);
-    tokenizer = Tokenizer(vocabulary.take());
-    std::vector<std::string> texts;
-    for (const int32_t token : tokenizer.special_tokens()) texts.push_back(tokenizer.text_of(token));
-    const auto& of_byte = tokenizer.pairs_->model().of_byte;
-    const bool in_order =
-        std::is_sorted(of_byte.begin(), of_byte.end()) && of_byte.back() == pairs::kBytes - 1;
-    const bool has_more = tokenizer.vocab_size() != pairs::kBytes + static_cast<int64_t>(texts.size());
-    if (merges.size() == 0 && in_order && !has_more && tokenizer.pairs_->follows_gpt2())
-      tokenizer = bytes().with_special(texts);
-  }
+  return files::needed(files::foreign_formats().tokenizer_json, "tokenizer",
+                       concat(file, ", of Hugging Face's tokenizers,"))(text, file);
+}
+
+Tokenizer Tokenizer::of_pairs(pairs::BytePairs pairs) { return Tokenizer(std::move(pairs)); }
+
+Tokenizer Tokenizer::with_json(std::string_view text, std::vector<int32_t> prefix,
+                               std::vector<int32_t> suffix) const {
   auto files = std::make_shared<Files>();
-  pairs::Template around = pairs::read_template(root, tokenizer.vocab_size());
-  files->prefix = std::move(around.prefix);
-  files->suffix = std::move(around.suffix);
-  if ((tokenizer.pairs_ && !tokenizer.pairs_->follows_gpt2()) || tokenizer.to_tokenizer_json() != text)
-    files->texts[kTokenizerJson] = text;
-  tokenizer.files_ = std::move(files);
-  return tokenizer;
+  files->prefix = std::move(prefix);
+  files->suffix = std::move(suffix);
+  if ((pairs_ && !pairs_->follows_gpt2()) || to_tokenizer_json() != text) files->texts[kTokenizerJson] = text;
+  Tokenizer result = *this;
+  result.files_ = std::move(files);
+  return result;
 }
 
 }  // namespace gradus::data

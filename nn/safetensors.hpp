@@ -40,7 +40,7 @@ struct TensorEntry {
 struct TensorHeader {
   std::vector<TensorEntry> entries;  ///< in the order of their values
   Metadata metadata;                 ///< empty if the file has none
-  std::string state = {};            ///< the beginning of the names of a model's tensors: see files::Pickle
+  std::string state = {};            ///< the beginning of the names of a model's tensors, such as "model."
 };
 
 /// Reads the JSON of a header that is followed by `data_bytes` bytes of values. `file` is named in errors.
@@ -94,9 +94,10 @@ class SafetensorsFile final : public TensorFile {
   uint64_t data_start_ = 0;
 };
 
-/// Opens a file of any of these formats, which its first bytes tell. The pickle of a checkpoint runs no code
-/// (see files::read_pickle); its tensors may be views. A plain pickle has metadata only. Throws Error, naming
-/// the file, if it cannot be read or is malformed; for safetensors see SafetensorsFile.
+/// Opens a file of any of these formats, which its first bytes tell. The annex `formats` reads
+/// all but safetensors: the pickle of a checkpoint runs no code, its tensors may be views, and a plain pickle
+/// has metadata only. Throws Error, naming the file, if it cannot be read or is malformed, and in a program
+/// without the annex; for safetensors see SafetensorsFile.
 std::unique_ptr<TensorFile> open_tensors(const std::filesystem::path& path,
                                          const files::FileChecksum* expected = nullptr,
                                          TensorFile::Compared compared = TensorFile::Compared::all);

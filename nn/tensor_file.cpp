@@ -1,18 +1,13 @@
-// Checkpoints of PyTorch; see safetensors.hpp.
-#include <algorithm>
-#include <optional>
-#include <utility>
-
+// open_tensors(): see safetensors.hpp.
 #include "gradus/files/error.hpp"
-#include "gradus/files/pickle.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/files/zip.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::nn {
 namespace {
 
-constexpr std::string_view kOldCheckpoint = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
+constexpr size_t kMark = 14;  // bytes that tell the formats apart
 
 enum class Format { safetensors, zip, pickle };
 
@@ -38,133 +33,20 @@ Format format_of(const std::filesystem::path& path, std::string_view begin) {
        ".");
 }
 
-/// Gives bytes to a stream without a copy.
-class BytesBuffer : public std::streambuf {
- public:
-  void show(std::string_view bytes) {
-    char* const begin = const_cast<char*>(bytes.data());
-    setg(begin, begin, begin + bytes.size());
-  }
-};
-
-/// Tensors whose elements have any strides in their storages, the files of an archive or the file itself.
-class StridedFile final : public TensorFile {
- public:
-  StridedFile(const std::filesystem::path& path, Format format, bool is_old)
-      : TensorFile("tensors", files::plain(path.string())) {
-    if (format == Format::zip) {
-      zip_.emplace(path);
-      std::vector<std::string> pickles;
-      for (const auto& [name, entry] : zip_->entries())
-        if (name == "data.pkl" || name.ends_with("/data.pkl")) pickles.push_back(name);
-      if (pickles.size() != 1)
-        refuse("must have one data.pkl, as a checkpoint of PyTorch has, got ", pickles.size(), ".");
-      add_checkpoint(pickles[0].substr(0, pickles[0].size() - 8), zip_->read_text(pickles[0]));
-    } else if (is_old) {
-      refuse(
-          "must be a zip archive, as PyTorch writes since 1.6, got an older checkpoint. Hint: "
-          "torch.save(torch.load(path), path) in a newer PyTorch writes one.");
-    } else {
-      header_.metadata = files::read_pickle(files::read(path), path.string()).values;
-    }
-  }
-
- private:
-  struct Place {
-    std::string member;  // of the archive; "": the file itself
-    Shape strides;       // in elements
-  };
-
-  void add(TensorEntry entry, uint64_t begin, uint64_t storage_bytes, Place place) {
-    const uint64_t size = dtype_size(entry.dtype);
-    check_sizes(op_, entry.shape);
-    const auto count = static_cast<uint64_t>(entry.shape.numel());
-    uint64_t last = 0;
-    bool fits = place.strides.size() == entry.shape.size();
-    for (int i = 0; fits && i < entry.shape.size(); ++i) {
-      const auto steps = static_cast<uint64_t>(std::max<int64_t>(entry.shape[i], 1)) - 1;
-      uint64_t step = 0;
-      fits = !__builtin_mul_overflow(steps, static_cast<uint64_t>(place.strides[i]), &step) &&
-             !__builtin_add_overflow(last, step, &last);
-    }
-    // A view that repeats elements could be of any size.
-    if (!fits || begin > storage_bytes || count > (storage_bytes - begin) / size ||
-        (count > 0 && last >= (storage_bytes - begin) / size))
-      refuse(files::in_quotes(entry.name), " must lie in its storage of ", storage_bytes, " bytes, got ",
-             entry.dtype, " ", entry.shape, " at ", begin, ".");
-    entry.begin = begin;
-    entry.end = begin + count * size;
-    places_.emplace(entry.name, std::move(place));
-    header_.entries.push_back(std::move(entry));
-  }
-
-  void add_checkpoint(const std::string& folder, const std::string& bytes) {
-    if (const auto order = zip_->entries().find(folder + "byteorder");
-        order != zip_->entries().end() && zip_->read(order->first, 8) != "little")
-      refuse("must be little-endian, got a big-endian checkpoint.");
-    files::Pickle pickle = files::read_pickle(bytes, name_);
-    for (auto& [name, tensor] : pickle.tensors) {
-      const std::string member = concat(folder, "data/", tensor.storage);
-      const auto storage = zip_->entries().find(member);
-      const uint64_t size = dtype_size(tensor.dtype);
-      if (storage == zip_->entries().end() ||
-          storage->second.bytes / size != static_cast<uint64_t>(tensor.numel))
-        refuse("the storage of ", files::in_quotes(name), " must have ", tensor.numel, " elements of ",
-               tensor.dtype, ", got ", storage == zip_->entries().end() ? 0 : storage->second.bytes,
-               " bytes.");
-      const auto offset = static_cast<uint64_t>(std::min(tensor.offset, tensor.numel));
-      add({.name = name, .dtype = tensor.dtype, .shape = Shape(tensor.shape)}, offset * size,
-          storage->second.bytes, {member, Shape(tensor.strides)});
-    }
-    header_.metadata = std::move(pickle.values);
-    header_.state = std::move(pickle.state);
-  }
-
-  std::istream& values(const TensorEntry& entry) override {
-    const Place& place = places_.at(entry.name);
-    if (!loaded_ || loaded_->first != place.member) {
-      loaded_.reset();
-      loaded_ = {place.member, zip_->read(place.member)};
-    }
-    const std::string_view storage = std::string_view(loaded_->second).substr(entry.begin);
-    const uint64_t size = dtype_size(entry.dtype), bytes = entry.end - entry.begin;
-    stream_.clear();
-    if (bytes == 0 || place.strides == contiguous_strides(entry.shape)) {
-      buffer_.show(storage.substr(0, bytes));
-      return stream_;
-    }
-    packed_.resize(bytes);
-    for (int64_t i = 0; i < entry.shape.numel(); ++i) {
-      const Shape at = entry.shape.index_of(i);
-      int64_t from = 0;  // element of the storage
-      for (int dim = 0; dim < at.size(); ++dim) from += at[dim] * place.strides[dim];
-      std::copy_n(storage.data() + static_cast<uint64_t>(from) * size, size,
-                  packed_.data() + static_cast<uint64_t>(i) * size);
-    }
-    buffer_.show(packed_);
-    return stream_;
-  }
-
-  std::optional<files::ZipFile> zip_;
-  std::map<std::string, Place> places_;                        // by the name of the tensor
-  std::optional<std::pair<std::string, std::string>> loaded_;  // the last storage: its name, its bytes
-  std::string packed_;
-  BytesBuffer buffer_;
-  std::istream stream_{&buffer_};
-};
-
 }  // namespace
 
 std::unique_ptr<TensorFile> open_tensors(const std::filesystem::path& path,
                                          const files::FileChecksum* expected, TensorFile::Compared compared) {
-  std::string begin(kOldCheckpoint.size(), '\0');
+  std::string begin(kMark, '\0');
   std::error_code ignored;
   if (std::ifstream stream; std::filesystem::is_regular_file(path, ignored) &&
                             (stream.open(path, std::ios::binary), stream.is_open())) {
     stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     begin.resize(static_cast<size_t>(stream.gcount()));
     if (const Format format = format_of(path, begin); format != Format::safetensors)
-      return std::make_unique<StridedFile>(path, format, begin == kOldCheckpoint);
+      return files::needed(files::foreign_formats().open_checkpoint, "tensors",
+                           concat(path.string(), format == Format::zip ? ", a checkpoint of PyTorch,"
+                                                                       : ", a pickle,"))(path, begin);
   }
   return std::make_unique<SafetensorsFile>(path, expected, compared);
 }

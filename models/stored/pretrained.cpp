@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
@@ -83,26 +83,13 @@ bool describes_itself(const files::FolderSnapshot& folder) {
   return !folder.chosen().empty() || (nn::has_tensors(folder) && !is_hugging_face);
 }
 
-/// The text of config.json or, for a checkpoint without one, of what it says about its model: nanoGPT's
-/// model_args, or shapes that determine the sizes.
+/// The text of config.json or, for a checkpoint without one, of what it says about its model.
 std::string config_text(const files::FolderSnapshot& folder) {
   if (!describes_itself(folder)) return folder.text(kConfig);
   const nn::TensorFolder tensors(folder, Compared::header);
-  static constexpr std::string_view kArguments = "model_args.";
-  nlohmann::json arguments;
-  for (const auto& [name, value] : tensors.metadata())
-    if (name.starts_with(kArguments)) {
-      const bool is_list = value.starts_with('[') || value.starts_with('{');  // could be nested deeply
-      const nlohmann::json parsed = is_list
-                                        ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                        : nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
-      arguments[name.substr(kArguments.size())] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
-    }
-  if (!arguments.empty()) return arguments.dump();
-  const StoredShapes shapes = shapes_of(tensors);
-  for (const StoredForm* form : stored_forms())
-    if (form->config_of)
-      if (const auto text = form->config_of(shapes, tensors.name())) return *text;
+  const auto config_of = files::needed(files::foreign_formats().config_of, "load_config",
+                                       concat(tensors.name(), ", a model without ", kConfig, ","));
+  if (const auto text = config_of(tensors, shapes_of(tensors))) return *text;
   fail("load_config", tensors.name(), " must have ", kConfig, " beside it, got none.");
 }
 
@@ -131,21 +118,21 @@ std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& f
 /// `given`.
 StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
   const StoredForm& form = stored_form(config.arch);
-  std::optional<StoredLayout> layout;
-  if (form.foreign_layout) layout = form.foreign_layout(config, given);
-  if (!layout) {
-    layout.emplace();
+  StoredLayout layout;
+  if (form.is_foreign && form.is_foreign(config, given))
+    layout = files::needed(files::foreign_formats().layout, "load_config",
+                           "a model with the tensors of nanoGPT or the book")(config, given);
+  else
     for (const auto& [name, shape] : config.parameter_shapes()) {
       const bool is_transposed = form.is_transposed && form.is_transposed(name);
-      layout->parameters.push_back({.name = name,
-                                    .shape = is_transposed ? Shape{shape[1], shape[0]} : shape,
-                                    .parameter = name,
-                                    .is_transposed = is_transposed});
+      layout.parameters.push_back({.name = name,
+                                   .shape = is_transposed ? Shape{shape[1], shape[0]} : shape,
+                                   .parameter = name,
+                                   .is_transposed = is_transposed});
     }
-  }
-  for (StoredParameter& one : layout->parameters)
+  for (StoredParameter& one : layout.parameters)
     one.is_vocab = one.parameter == form.embedding || one.parameter == kHead;
-  return *layout;
+  return layout;
 }
 
 /// Sets the parameters of a module by their names. Those that are missing, biases, become zeros.

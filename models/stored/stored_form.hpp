@@ -54,13 +54,8 @@ struct StoredForm {
   bool (*is_transposed)(std::string_view parameter) = nullptr;
   std::string_view untied_prefix = {};  ///< of names in files, if the output projection is not tied
   bool stores_zero_biases = false;      ///< whether files have zeros for the biases that a model lacks
-  /// The layout of another program's file; none if `given` has the usual one. Null: no such programs.
-  std::optional<StoredLayout> (*foreign_layout)(const DecoderConfig& config,
-                                                const StoredShapes& given) = nullptr;
-
-  /// The text of a config.json for a file without one whose tensors determine the sizes; none for another
-  /// file. Throws Error, naming `file`, if they do not. Null: no such programs.
-  std::optional<std::string> (*config_of)(const StoredShapes& given, const std::string& file) = nullptr;
+  /// Whether tensors have another program's layout (ForeignFormats::layout). Null: no such programs.
+  bool (*is_foreign)(const DecoderConfig& config, const StoredShapes& given) = nullptr;
 
   /// The formats of `export` that can describe it.
   std::vector<std::string_view> exports = {};

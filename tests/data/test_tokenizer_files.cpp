@@ -29,14 +29,14 @@ std::string json_error(const std::string& json) {
   return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
 }
 
-TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder") {
+TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder", "[needs.formats]") {
   const std::filesystem::path folder = gradus::testing::test_files() / "nn/golden/checkpoints";
   const Tokenizer expected = Tokenizer::characters("\n !abcdefgh");
   CHECK(load_tokenizer(folder / "meta.pkl") == expected);
   CHECK(load_tokenizer(folder) == expected);
 }
 
-TEST_CASE("every kind of tokenizer comes back from each of its files") {
+TEST_CASE("every kind of tokenizer comes back from each of its files", "[needs.formats]") {
   const Tokenizer pairs = pairs_tokenizer();
   CHECK(Tokenizer::from_gpt2(pairs.to_json(), pairs.to_merges()) == pairs);
   CHECK(pairs.to_merges() == kMerges);
@@ -107,7 +107,8 @@ TEST_CASE("a token called tokenizer does not make a vocabulary ours") {
   CHECK(load_tokenizer(folder.path()).special_tokens() == Tokens{257});
 }
 
-TEST_CASE("added tokens and end tokens of a folder are those of transformers, or refused by name") {
+TEST_CASE("added tokens and end tokens of a folder are those of transformers, or refused by name",
+          "[needs.formats]") {
   const TemporaryFolder folder;
   write_file(folder / "vocab.json", small_vocab("t o\n", {"<|endoftext|>"}));  // 0 to 257
   write_file(folder / "merges.txt", "t o\n");
@@ -210,7 +211,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
         line + "1 must be two tokens with a space between them, got '\\x00'.");
 }
 
-TEST_CASE("a tokenizer.json is read where it does what GPT-2 does") {
+TEST_CASE("a tokenizer.json is read where it does what GPT-2 does", "[needs.formats]") {
   const Tokenizer tokenizer = pairs_tokenizer();
   const std::string json = tokenizer.to_tokenizer_json();
   const auto read = [](const std::string& text) { return Tokenizer::from_tokenizer_json(text); };
@@ -224,7 +225,8 @@ TEST_CASE("a tokenizer.json is read where it does what GPT-2 does") {
   CHECK(read(with(json, ",\n      \"<|endoftext|>\": 260", "")) == tokenizer);  // an added token only
 }
 
-TEST_CASE("what a training left in a tokenizer.json and what a checkout did to merges.txt change no token") {
+TEST_CASE("what a training left in a tokenizer.json and what a checkout did to merges.txt change no token",
+          "[needs.formats]") {
   const Tokenizer tokenizer = pairs_tokenizer();
   std::string json =
       with(tokenizer.to_tokenizer_json(), "\"truncation\": null",
@@ -239,7 +241,7 @@ TEST_CASE("what a training left in a tokenizer.json and what a checkout did to m
   CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), merges) == tokenizer);
 }
 
-TEST_CASE("a tokenizer.json is refused with the reason") {
+TEST_CASE("a tokenizer.json is refused with the reason", "[needs.formats]") {
   const std::string json = pairs_tokenizer().to_tokenizer_json();
   const auto changed = [&](const std::string& from, const std::string& to) {
     return json_error(with(json, from, to));

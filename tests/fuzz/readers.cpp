@@ -7,15 +7,15 @@
 
 #include "data/small_vocabulary.hpp"
 #include "gradus/annexes/cases/read.hpp"
+#include "gradus/annexes/formats/foreign/pickle.hpp"
+#include "gradus/annexes/formats/foreign/zip.hpp"
 #include "gradus/annexes/formats/gguf/gguf.hpp"
 #include "gradus/data/chat.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
-#include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/files/zip.hpp"
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
@@ -74,7 +74,7 @@ void read_checkpoint(std::string_view bytes) {
 }
 
 void read_pickle(std::string_view bytes) {
-  const files::Pickle pickle = files::read_pickle(bytes, kFile);
+  const foreign::Pickle pickle = foreign::read_pickle(bytes, kFile);
   for (const auto& [name, tensor] : pickle.tensors)
     require(nn::dtype_size(tensor.dtype) > 0 && tensor.numel >= 0 && tensor.offset >= 0,
             "tensors have a place");
@@ -82,7 +82,7 @@ void read_pickle(std::string_view bytes) {
 
 void read_zip(std::string_view bytes) {
   const MemoryFile file(bytes);
-  const files::ZipFile archive(file.path());
+  const foreign::ZipFile archive(file.path());
   for (const auto& [name, entry] : archive.entries())
     require(archive.read(name).size() == entry.bytes, "a file has its size");
 }

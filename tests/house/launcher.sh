@@ -163,6 +163,11 @@ for name in 'a"b' 'a;b' $'a\nb' $'a\n'; do
     '$status == 2 && -z $calls && $err == *"path of this folder must be without"* && $(wc -l <"$scratch/err") == 1'
 done
 
+run env GRADUS_WHOLE=1 GRADUS_LAUNCHER="$launcher" "$launcher" train 3
+expect 'builds the whole program and becomes it when the first one asks for it' \
+  '$status == 3 && $calls == *"--target gradus_cli"* && $out == "gradus in $scratch: train 3"'
+rm "$repo/build/bin/gradus" "$repo"/build/.built-gradus_cli
+
 run "$launcher" bench
 expect 'builds the whole program for another verb' '$calls == *"--target gradus_cli"* && $out == "gradus in $scratch: bench"'
 

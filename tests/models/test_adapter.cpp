@@ -81,7 +81,7 @@ TEST_CASE("an adapter comes back, apart from the weights and in them") {
   CHECK(check_pretrained(saved.folder) == saved.model.config());
 }
 
-TEST_CASE("a base may be a checkpoint, and is known by its bytes") {
+TEST_CASE("a base may be a checkpoint, and is known by its bytes", "[needs.formats]") {
   const testing::TemporaryFolder root;
   const std::filesystem::path file = root / "base/ckpt.pt", folder = root / "adapter";
   std::filesystem::create_directories(root / "base");

@@ -32,17 +32,6 @@ const BadFolder kBadTensors[] = {
                    {"max_position_embeddings", 8}};
      },
      "missing: model.embed_tokens.weight, "},
-    {"the book without its heads",
-     [](Foreign& f) {
-       f.make_book(true);
-       f.config.erase("n_heads");
-     },
-     "config.json must have a field 'n_heads'."},
-    {"nanoGPT without its width",
-     [](Foreign& f) {
-       f.config = {{"block_size", 6}, {"vocab_size", 11}};
-     },
-     "config.json must have a field 'n_embd'."},
     {"all faults in one message",
      [](Foreign& f) {
        f.tensors.erase("ln_f.bias");
@@ -79,6 +68,20 @@ const BadFolder kBadTensors[] = {
      "got missing: lm_head.weight. Hint"},
     {"one name twice", [](Foreign& f) { f.tensors["transformer.ln_f.bias"] = f.tensors["ln_f.bias"]; },
      "names must be unique, got ln_f.bias and transformer.ln_f.bias for one parameter."},
+};
+
+const BadFolder kBadLayouts[] = {
+    {"the book without its heads",
+     [](Foreign& f) {
+       f.make_book(true);
+       f.config.erase("n_heads");
+     },
+     "config.json must have a field 'n_heads'."},
+    {"nanoGPT without its width",
+     [](Foreign& f) {
+       f.config = {{"block_size", 6}, {"vocab_size", 11}};
+     },
+     "config.json must have a field 'n_embd'."},
     {"the book without a head",
      [](Foreign& f) {
        f.make_book(false);
@@ -143,8 +146,9 @@ const BadIndex kBadIndexes[] = {
      "listed nowhere."},
 };
 
-TEST_CASE("tensors that are not the model's, each told by its name in the file") {
-  for (const BadFolder& bad : kBadTensors) {
+template <class Folders>
+void check_refused(const Folders& folders) {
+  for (const BadFolder& bad : folders) {
     Foreign foreign;
     bad.spoil(foreign);
     foreign.write();
@@ -155,6 +159,12 @@ TEST_CASE("tensors that are not the model's, each told by its name in the file")
     CHECK(said.find('\n') == said.npos);
   }
 }
+
+TEST_CASE("tensors that are not the model's, each told by its name in the file") {
+  check_refused(kBadTensors);
+}
+
+TEST_CASE("the same of nanoGPT and the book", "[needs.formats]") { check_refused(kBadLayouts); }
 
 TEST_CASE("an index and shards that do not belong together") {
   for (const BadIndex& bad : kBadIndexes) {

@@ -161,7 +161,7 @@ TEST_CASE("numbers of bfloat16 are taken exactly: see test_safetensors.cpp") {
   }
 }
 
-TEST_CASE("nanoGPT's names and its matrices") {
+TEST_CASE("nanoGPT's names and its matrices", "[needs.formats]") {
   Foreign foreign;
   nn::StateDict turned;
   for (const auto& [name, value] : foreign.values)
@@ -178,7 +178,7 @@ TEST_CASE("nanoGPT's names and its matrices") {
   check_golden(foreign.folder.path());
 }
 
-TEST_CASE("the book's names, with a config of its own or of Hugging Face's keys") {
+TEST_CASE("the book's names, with a config of its own or of Hugging Face's keys", "[needs.formats]") {
   Foreign foreign;
   const auto transformers_config = foreign.config;
   foreign.make_book(/*qkv_bias=*/true);
@@ -190,7 +190,8 @@ TEST_CASE("the book's names, with a config of its own or of Hugging Face's keys"
   check_golden(foreign.folder.path());
 }
 
-TEST_CASE("the book's models without biases of queries, keys and values have zeros there") {
+TEST_CASE("the book's models without biases of queries, keys and values have zeros there",
+          "[needs.formats]") {
   Foreign foreign;
   foreign.make_book(/*qkv_bias=*/false);
   foreign.write();
@@ -206,7 +207,8 @@ TEST_CASE("the book's models without biases of queries, keys and values have zer
   CHECK(relative_error(book(expected.at("idx")), expected.at("logits")) > 1e-3);
 }
 
-TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_book_golden.py") {
+TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_book_golden.py",
+          "[needs.formats]") {
   const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 1e-5), std::pair(DType::float64, 1e-10));
   const nn::StateDict expected = nn::load_safetensors(golden() / "book/expected.safetensors", true);
   Decoder model = load_pretrained(golden() / "book");

@@ -1,8 +1,8 @@
 // Files of PyTorch, which make_checkpoints.py wrote, and what is wrong with some.
 #include "autograd/compare.hpp"
+#include "gradus/annexes/formats/foreign/pickle.hpp"
+#include "gradus/annexes/formats/foreign/zip.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/pickle.hpp"
-#include "gradus/files/zip.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
 #include "test_files.hpp"
@@ -36,7 +36,7 @@ std::string with(std::string bytes, const std::string& from, const std::string& 
 std::string pickled(const std::string& opcodes) { return "\x80\x02" + opcodes + "."; }
 
 std::string unpickling(const std::string& bytes) {
-  return error_of([&] { (void)files::read_pickle(bytes, "x"); });
+  return error_of([&] { (void)foreign::read_pickle(bytes, "x"); });
 }
 
 TEST_CASE("tensors of a checkpoint have the values that PyTorch gave them") {

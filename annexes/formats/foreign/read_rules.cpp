@@ -1,4 +1,4 @@
-#include "gradus/data/pairs/read_rules.hpp"
+#include "gradus/annexes/formats/foreign/read_rules.hpp"
 
 #include <functional>
 #include <map>
@@ -6,10 +6,13 @@
 
 #include "gradus/files/plain.hpp"
 
-namespace gradus::data::pairs {
-namespace {
+namespace gradus::foreign {
 
+using data::pairs::compiled, data::pairs::Normalization, data::pairs::replaced, data::pairs::Rules,
+    data::pairs::Split;
 using files::Field;
+
+namespace {
 
 constexpr size_t kMostParts = 16;     // of a normalizer, or cuts, each of which takes a part of the stack
 constexpr size_t kLongestText = 256;  // bytes of a text that is replaced, or is put before another
@@ -49,12 +52,12 @@ std::string string_pattern(const Field& step) {
 }
 
 Normalization read_normalization(const Field& step) {
-  using Kind = Normalization::Kind;
   const Field type = type_of(step);
-  if (type.text() == "NFC") return {Kind::nfc, "", ""};
-  if (type.text() == "Prepend") return {Kind::prepend, "", std::string(step.at("prepend").text())};
+  if (type.text() == "NFC") return {Normalization::Kind::nfc, "", ""};
+  if (type.text() == "Prepend")
+    return {Normalization::Kind::prepend, "", std::string(step.at("prepend").text())};
   if (type.text() == "Replace")
-    return {Kind::replace, string_pattern(step), std::string(step.at("content").text())};
+    return {Normalization::Kind::replace, string_pattern(step), std::string(step.at("content").text())};
   refuse_name(type, "NFC, Prepend, Replace or a Sequence of them");
 }
 
@@ -179,4 +182,4 @@ Template read_template(const Field& root, int64_t tokens) {
   return result;
 }
 
-}  // namespace gradus::data::pairs
+}  // namespace gradus::foreign

@@ -10,7 +10,7 @@
 
 #include "gradus/files/file.hpp"
 
-namespace gradus::files {
+namespace gradus::foreign {
 
 /// An archive, which stays open. Reads its directory, and each file when it is asked for. Thread-safe.
 class ZipFile {
@@ -39,8 +39,8 @@ class ZipFile {
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const;
 
-  StableFile file_;
+  files::StableFile file_;
   std::map<std::string, Entry> entries_;
 };
 
-}  // namespace gradus::files
+}  // namespace gradus::foreign

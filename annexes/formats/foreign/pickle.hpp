@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gradus::files {
+namespace gradus::foreign {
 
 /// A tensor of PyTorch. Another file has its values.
 struct PickledTensor {
@@ -35,4 +35,4 @@ struct Pickle {
 /// Takes at most 20 bytes of memory for each byte of the pickle, and a few megabytes.
 Pickle read_pickle(std::string_view bytes, const std::string& file);
 
-}  // namespace gradus::files
+}  // namespace gradus::foreign

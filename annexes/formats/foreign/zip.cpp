@@ -1,4 +1,4 @@
-#include "gradus/files/zip.hpp"
+#include "gradus/annexes/formats/foreign/zip.hpp"
 
 #include <zlib.h>
 
@@ -10,7 +10,10 @@
 #include "gradus/files/hashes.hpp"
 #include "gradus/files/plain.hpp"
 
-namespace gradus::files {
+namespace gradus::foreign {
+
+using files::in_quotes, files::plain;
+
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the archive has the byte order of memory");
@@ -159,4 +162,4 @@ std::string ZipFile::read_text(const std::string& name) const {
   return read(name);
 }
 
-}  // namespace gradus::files
+}  // namespace gradus::foreign

@@ -1,4 +1,4 @@
-#include "gradus/files/pickle.hpp"
+#include "gradus/annexes/formats/foreign/pickle.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,10 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 
-namespace gradus::files {
+namespace gradus::foreign {
+
+using files::in_quotes, files::plain;
+
 namespace {
 
 constexpr size_t kMostBytes = 16'000'000, kDeepest = 64, kMostDims = 64, kShownItems = 8;
@@ -389,4 +392,4 @@ Pickle read_pickle(std::string_view bytes, const std::string& file) {
   return PickleReader(bytes, file).read();
 }
 
-}  // namespace gradus::files
+}  // namespace gradus::foreign

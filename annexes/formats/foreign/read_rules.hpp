@@ -8,7 +8,7 @@
 #include "gradus/data/pairs/rules.hpp"
 #include "gradus/files/json.hpp"
 
-namespace gradus::data::pairs {
+namespace gradus::foreign {
 
 /// Throws Error unless the member is null, false, "" or missing, because it is not supported.
 void must_be_off(const files::Field& object, std::string_view key);
@@ -18,7 +18,7 @@ bool is_of_characters_only(const files::Field& root);
 
 /// The rules of normalizer, pre_tokenizer, decoder and model. Throws Error, naming the place, for a step that
 /// is not supported, and for a pattern that is no regular expression.
-Rules read_rules(const files::Field& root);
+data::pairs::Rules read_rules(const files::Field& root);
 
 /// The tokens that post_processor puts before and after a text.
 struct Template {
@@ -29,4 +29,4 @@ struct Template {
 /// TemplateProcessing, and for tokens outside [0, tokens).
 Template read_template(const files::Field& root, int64_t tokens);
 
-}  // namespace gradus::data::pairs
+}  // namespace gradus::foreign
