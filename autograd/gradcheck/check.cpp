@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iomanip>
 #include <limits>
 
 #include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/gradcheck/witness.hpp"
 #include "gradus/autograd/gradcheck/wrong_op.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -17,6 +19,8 @@ using namespace gradchecking;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = 1e9;         // value whose rounding may hide a whole gradient
+constexpr double kGap = 1e-12;           // relative, between forward mode and the rules
+constexpr double kSmallSlope = 0.01;     // derivatives below it may be sums of larger ones
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
 // `value` at index j, 0 elsewhere.
@@ -39,8 +43,9 @@ bool shares_storage(const Tensor& t, const std::vector<Tensor>& others) {
 // One call of gradcheck(), which records its comparisons in a report.
 class Check {
  public:
-  Check(const GradcheckOptions& options, GradcheckReport& report)
-      : options_(options), report_(report), generator_(options.seed) {}
+  /// `witness` is of f at order 1.
+  Check(const GradcheckOptions& options, GradcheckReport& report, const Witness& witness)
+      : options_(options), report_(report), witness_(witness), generator_(options.seed) {}
 
   // `f` at order 1; its gradient at order 2. `checked`: which inputs.
   void run(int order, const Function& f, const std::vector<Tensor>& inputs,
@@ -50,6 +55,7 @@ class Check {
     checked_ = checked;
     blamed_ = kWhole;
     failed_ = false;
+    gap_ = 0;
     wrong_.assign(checked.size(), 1);
     largest_.assign(checked.size(), 0);
     inputs_.clear();
@@ -75,6 +81,7 @@ class Check {
       check_input_layouts();
       check_upstream_layouts();
     }
+    note_gap();
     if (repeats) explain();
   }
 
@@ -129,9 +136,58 @@ class Check {
   }
 
   // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v.
-  void compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k, const std::string& where,
-               Found unjudged) {
-    note(judge(direction, v, gx, options_, wrong_[k], largest_[k]), k, where, unjudged);
+  Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
+                        const std::string& where, Found unjudged) {
+    const Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
+    note(verdict, k, where, unjudged);
+    return verdict.kind;
+  }
+
+  // The derivative along u of checked input k for the outputs' cotangent v, in forward mode: terms of a sum.
+  // At order 2 the function is (x, c) -> J(x)^T c, so it is c D^2 f(x)[u, v] along x, and u J(x) v along c.
+  Numbers forward(size_t k, const Numbers& u, const Numbers& v) const {
+    const size_t inputs =
+        order_ == 1 ? inputs_.size() : inputs_.size() - 1;  // of f: one cotangent comes after them
+    const auto spread = [&](size_t first, size_t count, const Numbers& numbers) {
+      std::vector<Numbers> all;
+      for (size_t i = 0; i < inputs; ++i) all.emplace_back(static_cast<size_t>(inputs_[i].numel()), 0.0);
+      auto next = numbers.begin();
+      for (size_t i = first; i < first + count; ++i)
+        for (double& e : all[checked_[i]]) e = *next++;
+      return all;
+    };
+    const bool along_cotangent = checked_[k] >= inputs;
+    Numbers terms;
+    if (order_ == 1)
+      terms = witness_.along(spread(k, 1, u));
+    else if (along_cotangent)
+      terms = witness_.along(spread(0, checked_.size() - 1, v));
+    else
+      terms = witness_.along(spread(k, 1, u), spread(0, checked_.size() - 1, v));
+    const Numbers factors = order_ == 1 ? v : along_cotangent ? u : flatten({inputs_[inputs]});
+    for (size_t j = 0; j < terms.size(); ++j) terms[j] *= factors[j];
+    return terms;
+  }
+
+  // The dot-product test: <v, J u> in forward mode and <J^T v, u> by the rules, without a difference.
+  void compare_forward(const Numbers& u, const Numbers& v, const Numbers& gx, size_t k) {
+    const Numbers terms = forward(k, u, v);
+    double right = 0, got = 0, size = kSmallSlope * std::sqrt(dot(u, u) * dot(v, v));
+    for (const double t : terms) right += t, size += std::abs(t);
+    for (size_t j = 0; j < gx.size(); ++j) got += gx[j] * u[j], size += std::abs(gx[j] * u[j]);
+    const double gap = right == got ? 0 : std::abs(right - got) / size;
+    report_.gaps[order_ - 1] = std::max(report_.gaps[order_ - 1], gap);
+    ++report_.checks;
+    if (gap <= kGap || gap <= gap_) return;
+    gap_ = gap;
+    gap_input_ = k;
+    gap_text_ = concat(input(k), " along a random direction: forward mode gives ", std::setprecision(17),
+                       right, ", the rules ", got, ", relative gap ", std::setprecision(3), gap);
+  }
+
+  // Differences name the place of an error better, so the dot-product test speaks where they found none.
+  void note_gap() {
+    if (gap_ > kGap && !failed_) note(gap_ / kGap, gap_input_, gap_text_);
   }
 
   Numbers random_cotangent() {
@@ -245,7 +301,10 @@ class Check {
       for (double& e : u) e = generator_.normal() * scale(e);
       Direction direction(f_, inputs_, checked_[k], u);
       const Numbers gx = flatten({g[k]});
-      compare(direction, v, gx, k, input(k) + " along a random direction", Found::unjudged_line);
+      const Verdict::Kind kind =
+          compare(direction, v, gx, k, input(k) + " along a random direction", Found::unjudged_line);
+      if (witness_.gap().empty() && kind != Verdict::not_smooth && kind != Verdict::not_finite)
+        compare_forward(u, v, gx, k);
       const bool is_flat = std::all_of(gx.begin(), gx.end(), [](double e) { return e == 0; });
       if (is_flat && std::abs(dot(v, flatten(outputs_))) > kLargest)
         note(2, k, input(k) + ": differences are too coarse to judge a gradient of 0 of such large values",
@@ -305,6 +364,7 @@ class Check {
 
   const GradcheckOptions& options_;
   GradcheckReport& report_;
+  const Witness& witness_;
   Generator generator_;
   int order_ = 1;
   Function f_;
@@ -315,6 +375,9 @@ class Check {
   std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs in this run
   bool failed_ = false;                  // the worst failure so far is of this run,
   size_t blamed_ = kWhole;               // and about this one of checked_
+  double gap_ = 0;                       // the largest one above kGap of the dot-product test in this run,
+  size_t gap_input_ = 0;                 // of which input,
+  std::string gap_text_;                 // and what it says
   std::vector<size_t> checked_;          // which inputs
   std::vector<Tensor> inputs_;           // plain
   std::vector<Tensor> wanted_;           // the checked ones, as leaves
@@ -360,7 +423,9 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   first(arguments);  // errors of f itself are the caller's
 
   GradcheckReport report;
-  Check check(options, report);
+  const Witness witness(first, arguments);
+  report.unwitnessed = witness.gap();
+  Check check(options, report, witness);
   try {
     check.run(1, first, arguments, checked);
     if (options.order == 2) {

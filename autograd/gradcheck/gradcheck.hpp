@@ -80,7 +80,10 @@ struct GradcheckReport {
   std::string cause;
   /// The oldest op of the function whose rule is wrong, while those of its inputs are right.
   GradcheckOp wrong_op{};
-  std::vector<GradcheckInput> inputs;                ///< each checked input, at each order
+  std::vector<GradcheckInput> inputs;  ///< each checked input, at each order
+  /// The largest relative gap |<v, J u> - <J^T v, u>| of the dot-product test at orders 1 and 2.
+  double gaps[2] = {0, 0};
+  std::string unwitnessed{};  ///< why there was no such test and differences judged alone; empty if there was
   explicit operator bool() const { return passed; }  ///< passed
 };
 

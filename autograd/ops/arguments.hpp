@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/trace.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 

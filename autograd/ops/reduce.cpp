@@ -67,6 +67,7 @@ Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, boo
     const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
     return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
   };
+  autograd::with(Shape(r.dims()));
   return record(op, raw::reduce(kernel, x, wrapped, keepdim), {{x, pull}});
 }
 
@@ -146,6 +147,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   check_defined("sum", x);
   const Dims wrapped = wrap_dims("sum", dims, x.dim());
   const Reduced r(x, wrapped);
+  autograd::with(Shape(r.dims()));
   return record("sum", raw::reduce(Reduce::sum, x, wrapped, keepdim),
                 {{x, [r](const Tensor& gy) { return gy.reshape(r.kept()).expand(r.shape); }}});
 }
@@ -165,6 +167,7 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   const auto pull = [x = Saved(x), r, divisor](const Tensor& gy) {
     return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
   };
+  autograd::with(Shape(r.dims()), correction);
   return record("var", std::move(y), {{x, pull}});
 }
 
@@ -203,6 +206,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   };
   Tensor y = by_rows(
       "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
+  autograd::with(d);
   return record("softmax", std::move(y), {{x, pull}});
 }
 
@@ -225,6 +229,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   };
   Tensor y = by_rows(
       "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
+  autograd::with(d);
   return record("log_softmax", std::move(y), {{x, pull}});
 }
 
@@ -249,6 +254,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const auto pull = [x = Saved(x), r](const Tensor& gy, const Tensor& y) {
     return gy.reshape(r.kept()) * slice_softmax(x, y.detach().reshape(r.kept()), r.dims());
   };
+  autograd::with(Shape(r.dims()));
   return record("logsumexp", std::move(out), {{x, pull}});
 }
 
@@ -267,7 +273,9 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     const Tensor slope = sign(x) * pow(sqrt(size) / sqrt(divisor), 2 * (p - 1));
     return g * masked_fill(masked_fill(slope, zero, 0.0), none, 0.0);
   };
-  return record("norm", norm_of(x.detach(), p, dims, keepdim), {{x, pull}});
+  Tensor y = norm_of(x.detach(), p, dims, keepdim);
+  autograd::with(Shape(r.dims()), p);
+  return record("norm", std::move(y), {{x, pull}});
 }
 
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
@@ -279,6 +287,7 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
   dispatch_number("cumsum", x.dtype(), [&]<class T>() {
     kernels::cumsum(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), packed.data<T>(), reverse);
   });
+  autograd::with(dim, reverse);
   return record("cumsum", std::move(out),
                 {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});
 }
@@ -308,6 +317,7 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool rev
     });
     return std::vector<Tensor>{ga, gb};
   };
+  autograd::with(d, reverse);
   return record("linear_recurrence", std::move(out), {a, b}, std::move(pull));
 }
 

@@ -88,7 +88,9 @@ Tensor rotary_embedding(const Tensor& x, int64_t offset, const Tensor& frequenci
   const auto pull = [angles](const Tensor& gy) {
     return grad_enabled() ? rotated_back(gy, angles) : rotated(gy, angles, /*back=*/true);
   };
-  return record(kOp, rotated(x.detach(), angles, /*back=*/false), {{x, pull}});
+  Tensor out = rotated(x.detach(), angles, /*back=*/false);
+  autograd::with(offset, frequencies, scale);
+  return record(kOp, std::move(out), {{x, pull}});
 }
 
 }  // namespace gradus

@@ -56,6 +56,16 @@ void draw_by_search(std::span<const T> row, std::span<int64_t> samples, TorchStr
     sample = std::lower_bound(sums.begin(), sums.end(), stream.uniform()) - sums.begin();
 }
 
+// The factors by which dropout multiplies, from a range of words: those of ones.
+Tensor mask_of(const Shape& shape, DType dtype, double p, Generator::Range words) {
+  const Tensor every = ones(shape, dtype);
+  Tensor factors = empty(shape, dtype);
+  dispatch_float("dropout", dtype, [&]<class T>() {
+    kernels::dropout(every.numel(), factors.mutable_data<T>(), every.data<T>(), p, words.key, words.block);
+  });
+  return factors;
+}
+
 // Linear in x, so its gradient is itself; the range of words gives the same mask again, so none is stored.
 Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   const Tensor packed = raw::contiguous(x);
@@ -63,6 +73,8 @@ Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   dispatch_float("dropout", x.dtype(), [&]<class T>() {
     kernels::dropout(x.numel(), out.mutable_data<T>(), packed.data<T>(), p, words.key, words.block);
   });
+  if (autograd::active_trace) [[unlikely]]
+    autograd::with(mask_of(x.shape(), x.dtype(), p, words));
   return record("dropout", std::move(out),
                 {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
 }

@@ -38,6 +38,9 @@ struct Result {
   std::string name;
   int64_t cases = 0, checks = 0;
   double worst[2] = {0, 0};  ///< error over tolerance, at orders 1 and 2
+  double gap = 0;            ///< largest of the dot-product test
+  int64_t unwitnessed = 0;   ///< cases that differences judged alone,
+  std::string why;           ///< and why the last of them
   double seconds = 0;
   bool passed = true;
   std::string message, cause;  ///< of the first case that failed; empty if none did
@@ -46,6 +49,11 @@ struct Result {
   void add(const std::string& what, const GradcheckReport& report) {
     ++cases;
     checks += report.checks;
+    gap = std::max({gap, report.gaps[0], report.gaps[1]});
+    if (!report.unwitnessed.empty()) {
+      ++unwitnessed;
+      why = report.unwitnessed;
+    }
     for (const GradcheckInput& input : report.inputs)
       worst[input.order - 1] = std::max(worst[input.order - 1], input.worst);
     if (report.passed || !passed) return;
@@ -72,16 +80,20 @@ void write_page(const std::string& file, const Result& result) {
   files::write_atomically(file, [&](std::ostream& out) { out << page; });
 }
 
+std::string error_text(double error) { return concat(std::setprecision(2), std::scientific, error); }
+
 /// Prints each result when it is known, and the sums at the end.
 class Table {
  public:
   Table(const GradcheckFlags& flags, const std::string& subject) : flags_(flags), subject_(subject) {
-    if (!flags.json) line("", subject, {"cases", "checks", "order 1", "order 2", "seconds"});
+    if (!flags.json) line("", subject, {"cases", "checks", "order 1", "order 2", "gap", "seconds"});
   }
 
   void print(const Result& r) {
     (r.passed ? passed_ : failed_) += 1;
     checks_ += r.checks;
+    gap_ = std::max(gap_, r.gap);
+    unwitnessed_ += r.unwitnessed;
     if (!flags_.html.empty()) write_page(flags_.html, r);
     if (flags_.json) {
       ordered_json line{{subject_, r.name},
@@ -91,6 +103,9 @@ class Table {
                         {"worst", std::max(r.worst[0], r.worst[1])},
                         {"worst_order_1", r.worst[0]},
                         {"worst_order_2", r.worst[1]},
+                        {"gap", r.gap},
+                        {"unwitnessed", r.unwitnessed},
+                        {"why", r.why},
                         {"seconds", r.seconds},
                         {"message", r.message},
                         {"cause", r.cause}};
@@ -98,9 +113,11 @@ class Table {
       std::cout << line.dump() << std::endl;
       return;
     }
-    const auto error = [](double worst) { return concat(std::setprecision(2), std::scientific, worst); };
     line(r.passed ? "ok" : "FAIL", r.name,
-         {concat(r.cases), concat(r.checks), error(r.worst[0]), error(r.worst[1]), decimals(r.seconds, 3)});
+         {concat(r.cases), concat(r.checks), error_text(r.worst[0]), error_text(r.worst[1]),
+          error_text(r.gap), decimals(r.seconds, 3)});
+    if (r.unwitnessed > 0)
+      std::cout << "      " << r.unwitnessed << " of them by differences alone: " << r.why << std::endl;
     if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
     if (!flags_.html.empty()) Messages(false).line("wrote   " + shell_path(flags_.html));
   }
@@ -110,14 +127,18 @@ class Table {
     if (flags_.json)
       std::cout << done.dump() << std::endl;
     else
-      std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
-                << " comparisons; order 1 and 2: largest error over the tolerance" << std::endl;
+      std::cout
+          << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
+          << " comparisons; order 1 and 2: largest error over the tolerance of differences; gap: largest "
+             "relative gap between forward mode and the rules, at most 1e-12\n"
+          << error_text(gap_) << " is the largest gap; " << unwitnessed_ << " cases by differences alone"
+          << std::endl;
     return failed_ == 0 ? kDone : kCheckFailed;
   }
 
  private:
   void line(const char* state, const std::string& name, const std::vector<std::string>& cells) const {
-    constexpr int kWidths[] = {6, 9, 11, 11, 9};
+    constexpr int kWidths[] = {6, 9, 11, 11, 11, 9};
     std::cout << std::left << std::setw(6) << state << std::setw(30) << name << std::right;
     for (size_t i = 0; i < cells.size(); ++i)
       if (i != 3 || flags_.order == 2) std::cout << std::setw(kWidths[i]) << cells[i];
@@ -126,7 +147,8 @@ class Table {
 
   const GradcheckFlags& flags_;
   std::string subject_;
-  int64_t passed_ = 0, failed_ = 0, checks_ = 0;
+  int64_t passed_ = 0, failed_ = 0, checks_ = 0, unwitnessed_ = 0;
+  double gap_ = 0;
 };
 
 /// Runs `body`, which fills in the result, and measures its time.

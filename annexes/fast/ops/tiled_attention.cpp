@@ -37,23 +37,30 @@ Tensor sum_of_heads(const Tensor& g, int64_t kv_heads) {
   return sum(g.reshape({g.size(0), kv_heads, g.size(1) / kv_heads, g.size(2), g.size(3)}), {2});
 }
 
+// The factors of the kernel's dropout, (B, nh, T, S): dropout of ones over the same words; undefined if it
+// drops nothing.
+Tensor dropout_of(const AttentionShape& s, DType dtype) {
+  if (s.dropout == 0.0) return {};
+  const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, dtype);
+  Tensor drop = empty(every.shape(), dtype);
+  dispatch_float(kOp, dtype, [&]<class T>() {
+    kernels::dropout(every.numel(), drop.mutable_data<T>(), every.data<T>(), s.dropout, s.key, s.offset);
+  });
+  return drop;
+}
+
+// The keys that are hidden.
+Tensor hidden_of(const AttentionShape& s, const Tensor& starts) {
+  return hidden_keys({.causal = s.causal, .window = s.window, .starts = starts}, s.q_len, s.k_len);
+}
+
 // The gradients in public ops, which can be differentiated again.
 std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& starts, const Tensor& gy,
                                        const Tensor& q, const Tensor& few_k, const Tensor& few_v) {
   const Autocast autocast(s.rounded ? DType::bfloat16 : DType::float32);
   const Tensor k = repeat_heads(few_k, s.heads), v = repeat_heads(few_v, s.heads);
-  const Tensor weights = composed_weights(
-      s.scale, hidden_keys({.causal = s.causal, .window = s.window, .starts = starts}, s.q_len, s.k_len), q,
-      k);
-  Tensor drop = ones({}, q.dtype());
-  if (s.dropout > 0.0) {
-    // The factors of the kernel's dropout: dropout of ones over the same words.
-    const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, q.dtype());
-    drop = empty(every.shape(), q.dtype());
-    dispatch_float(kOp, q.dtype(), [&]<class T>() {
-      kernels::dropout(every.numel(), drop.mutable_data<T>(), every.data<T>(), s.dropout, s.key, s.offset);
-    });
-  }
+  const Tensor weights = composed_weights(s.scale, hidden_of(s, starts), q, k);
+  const Tensor drop = s.dropout > 0.0 ? dropout_of(s, q.dtype()) : ones({}, q.dtype());
   const Tensor gv = matmul((weights * drop).mT(), gy);
   const Tensor gw = matmul(gy, v.mT()) * drop * weights;
   const Tensor gs = (gw - weights * sum(gw, {-1}, /*keepdim=*/true)) * s.scale;
@@ -147,6 +154,8 @@ Tensor tiled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     attend_grad(s, to, with_packed_rows(gy), y, sums, from);
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
+  if (autograd::active_trace) [[unlikely]]
+    autograd::with(s.scale, hidden_of(s, kept.starts), dropout_of(s, q.dtype()));
   return mark_rounded(record(kOp, std::move(out), {q, k, v}, pull));
 }
 
@@ -170,6 +179,8 @@ Tensor tiled_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
+  if (autograd::active_trace) [[unlikely]]
+    autograd::with(s.scale, hidden_of(s, kept.starts), dropout_of(s, qkv.dtype()), n_head);
   return mark_rounded(record(kOp, std::move(out), {autograd::Edge(qkv, pull)}));
 }
 

@@ -78,6 +78,11 @@ inline Windows windows_on(std::string_view op, const Shape& images, int dims, co
   return {axes[0], axes[1]};
 }
 
+/// An axis for a trace: size, kernel, stride, padding, dilation, windows.
+inline Shape shape_of(const kernels::WindowAxis& a) {
+  return {a.size, a.kernel, a.stride, a.padding, a.dilation, a.out};
+}
+
 /// Images (N, C, H, W) -> the columns of their windows (N, C * kernel, L); or, backwards, the adjoint.
 /// Differentiable.
 Tensor unfolded(const Tensor& x, const Windows& w, bool backwards);

@@ -2,6 +2,8 @@
 #include "gradus/autograd/functional/functional.hpp"
 
 #include "autograd/compare.hpp"
+#include "gradus/autograd/engine/checkpoint.hpp"
+#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
@@ -131,6 +133,56 @@ TEST_CASE("vjp and jvp of several inputs and outputs") {
   CHECK(difference(right.products[0], matmul(j[0][0], u[0]) + matmul(j[0][1], u[1])) == "");
   CHECK(difference(right.products[1], matmul(j[1][0], u[0])) == "");
   CHECK(left.outputs.size() == 2);
+}
+
+TEST_CASE("jvp of every case of gradcheck agrees with its rules") {
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    INFO(c.op << ": " << c.name);
+    List x, v;
+    for (const Tensor& t : c.inputs)
+      if (is_floating(t.dtype())) x.push_back(t), v.push_back(random(t.shape(), 17 + x.size()));
+    const auto f = [&](const List& floating) {
+      List all;
+      auto next = floating.begin();
+      for (const Tensor& t : c.inputs) all.push_back(is_floating(t.dtype()) ? *next++ : t);
+      return List{c.f(all)};
+    };
+    const List forward = jvp(f, x, v).products, rules = jvp(f, x, v, {.create_graph = true}).products;
+    CHECK(difference(forward[0], rules[0], c.op == "to" ? 1e-6 : 1e-11) == "");
+  }
+}
+
+// e^x whose rule is wrong.
+Tensor with_wrong_rule(OpName op, const Tensor& x) {
+  return record(op, exp(x.detach()), {{x, [](const Tensor& gy) { return gy * 7.0; }}});
+}
+
+TEST_CASE("jvp needs no rule of the library, and takes that of a user's operation") {
+  const Tensor x = random({3}, 18), v = random({3}, 19);
+  const auto of = [&](OpName op) {
+    return jvp([&](const Tensor& t) { return with_wrong_rule(op, t) * 2.0; }, x, v).product;
+  };
+  CHECK(difference(of("exp"), exp(x) * v * 2.0) == "");
+  CHECK(difference(of(OpName::custom("mine")), v * 14.0) == "");
+}
+
+TEST_CASE("jvp keeps constant what gradients do not reach, and tensors apart that share memory") {
+  const Tensor x = random({3}, 20), v = random({3}, 21), u = random({3}, 22);
+  Tensor weight = x.detach().requires_grad_();
+  const auto f = [&](const Tensor& t) {
+    const Tensor y = t * t;
+    return y * y.detach() + y * weight;
+  };
+  CHECK(difference(jvp(f, x, v).product, 2.0 * x * (x * x + x) * v) == "");
+  const auto g = [](const List& in) { return List{in[0] * exp(in[1])}; };
+  CHECK(difference(jvp(g, {x, x}, {u, v}).products[0], exp(x) * (u + x * v)) == "");
+  const auto h = [](const List& in) {
+    return List{checkpoint([](const Tensor& t) { return sin(t); }, in[0])};
+  };
+  CHECK(difference(jvp(h, {x}, {v}).products[0], cos(x) * v) == "");
+  const Tensor single = x.to(DType::float32);
+  CHECK(difference(jvp([](const Tensor& t) { return tanh(t); }, single, v.to(DType::float32)).product,
+                   (v * (1.0 - pow(tanh(x), 2.0))).to(DType::float32), 1e-6) == "");
 }
 
 TEST_CASE("hvp is the product with the hessian") {

@@ -54,6 +54,39 @@ TEST_CASE("gradcheck passes a right gradient at both orders, under NoGrad too") 
   }
 }
 
+TEST_CASE("forward mode finds what differences are too coarse for, at both orders") {
+  const auto slightly = [](In x, In gy) { return truth(x, gy) * (1 + 1e-9); };
+  const GradcheckReport r = check(slightly, 2);
+  CHECK_FALSE(r.passed);
+  CHECK(r.gaps[0] > 1e-10);
+  CHECK(r.unwitnessed == "");
+  CHECK_HAS(r.message, "forward mode gives");
+  CHECK_HAS(r.message, "relative gap");
+  CHECK(check(truth, 2).gaps[1] < 1e-14);
+  // Right at order 1, but the gradient's gradient lacks a share of 1e-9.
+  const auto second = [](In x, In gy) { return 2.0 * (x * (1 + 1e-9) - x.detach() * 1e-9) * gy; };
+  CHECK(check(second, 1).passed);
+  CHECK(check(second, 2).gaps[1] > 1e-10);
+  CHECK_FALSE(check(second, 2).passed);
+}
+
+TEST_CASE("gradcheck says where forward mode cannot follow, and lets differences judge") {
+  const auto raw_loop = [](const std::vector<Tensor>& in) {
+    Tensor y = zeros({2, 3}, DType::float64);
+    for (int i = 0; i < 6; ++i) y.mutable_data<double>()[i] = std::pow(in[0].to_vector<double>()[i], 2);
+    const auto rule = [x = in[0]](const Tensor& gy) { return truth(x, gy); };
+    return record(OpName::custom("squares"), y, {{in[0], rule}});
+  };
+  const GradcheckReport r = gradcheck(raw_loop, {kX}, {.order = 2});
+  CHECK(r.passed);
+  CHECK(r.unwitnessed == "the forward pass of squares is not made of the library's operations");
+  const auto hidden = [&](const std::vector<Tensor>& in) {
+    return in[0] * tensor(in[0].to_vector<double>(), {2, 3});
+  };
+  CHECK_HAS(gradcheck(hidden, {kX}).unwitnessed,
+            "its values do not come from the library's operations alone");
+}
+
 TEST_CASE("gradcheck fails a gradient that is NaN or infinite") {
   for (const double bad : {kNan, kInf, -kInf}) {
     const GradcheckReport r = check(with_first(bad));
