@@ -142,6 +142,11 @@ void add_generator(py::module_& m) {
           },
           py::arg("purpose"), "A separate stream of the same kind for one purpose.")
       .def(
+          "discard", [](Stream& self, int64_t n) { self.generator.discard(n); }, py::arg("n"),
+          "Skips n words of 32 bits.")
+      .def(
+          "next", [](Stream& self) { return self.generator.next(); }, "The next word of 32 bits.")
+      .def(
           "get_state", [](const Stream& self) { return self.generator.state(); }, "The state as text.")
       .def(
           "set_state", [](Stream& self, const std::string& state) { self.generator.set_state(state); },

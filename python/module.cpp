@@ -27,4 +27,5 @@ PYBIND11_MODULE(_core, m) {
   python::add_autograd(m);
   python::add_operations(m);
   python::add_arrays(m);
+  python::add_gradcheck(m);
 }

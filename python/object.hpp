@@ -97,5 +97,6 @@ void add_autograd(py::module_& m);    ///< backward, grad, hooks, modes
 void add_layers(py::module_& m);      ///< the C++ layers
 void add_training(py::module_& m);    ///< optimizers, fit
 void add_models(py::module_& m);      ///< decoders, tokenizers, files of tensors, watches
+void add_gradcheck(py::module_& m);   ///< gradcheck of functions of Python
 
 }  // namespace gradus::python

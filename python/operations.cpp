@@ -16,6 +16,12 @@ using T = const Tensor&;
 
 namespace {
 
+// Functions whose values are no whole numbers take these as float32.
+template <Tensor (*f)(T)>
+Tensor of_floats(T x) {
+  return f(is_floating(x.dtype()) ? x : x.to(DType::float32));
+}
+
 DType dtype_or_float(const std::optional<DType>& dtype) { return dtype.value_or(DType::float32); }
 
 // max() and min() of all elements or with another tensor, and along a dimension.
@@ -55,12 +61,12 @@ void arithmetic(Table& t) {
   t.both<static_cast<Tensor (*)(T, T)>(minimum)>("minimum(input, other)");
   t.both<neg>("*neg(input)");
   t.both<static_cast<Tensor (*)(T)>(abs)>("*abs(input)");
-  t.both<static_cast<Tensor (*)(T)>(exp)>("*exp(input)");
-  t.both<static_cast<Tensor (*)(T)>(log)>("*log(input)");
-  t.both<static_cast<Tensor (*)(T)>(sqrt)>("*sqrt(input)");
-  t.both<rsqrt>("*rsqrt(input)");
-  t.both<static_cast<Tensor (*)(T)>(tanh)>("*tanh(input)");
-  t.both<sigmoid>("*sigmoid(input)");
+  t.both<of_floats<exp>>("*exp(input)");
+  t.both<of_floats<log>>("*log(input)");
+  t.both<of_floats<sqrt>>("*sqrt(input)");
+  t.both<of_floats<rsqrt>>("*rsqrt(input)");
+  t.both<of_floats<tanh>>("*tanh(input)");
+  t.both<of_floats<sigmoid>>("*sigmoid(input)");
   t.both("*relu(input, inplace=False)", [](T x, bool inplace) {
     if (inplace) fail("relu", "gives a new tensor. Hint: x.relu_() writes into x.");
     return relu(x);
@@ -70,9 +76,9 @@ void arithmetic(Table& t) {
   t.function<swiglu>("swiglu(gate, up)");
   t.function<softplus>("softplus(input, beta=1, threshold=20)");
   t.function<mish>("mish(input)");
-  t.both<static_cast<Tensor (*)(T)>(sin)>("*sin(input)");
-  t.both<static_cast<Tensor (*)(T)>(cos)>("*cos(input)");
-  t.both<static_cast<Tensor (*)(T)>(erf)>("*erf(input)");
+  t.both<of_floats<sin>>("*sin(input)");
+  t.both<of_floats<cos>>("*cos(input)");
+  t.both<of_floats<erf>>("*erf(input)");
   t.both<sign>("sign(input)");
   t.both("*square(input)", [](T x) { return x * x; });
   t.both("*reciprocal(input)", [](T x) { return 1.0 / x; });
@@ -89,7 +95,11 @@ void choices(Table& t) {
     return where(condition, as_tensor(a, b), as_tensor(b, a));
   });
   t.both("*masked_fill(input, mask, value)", [](T x, T mask, const Operand& value) {
-    return value.tensor.defined() ? masked_fill(x, mask, value.tensor) : masked_fill(x, mask, value.number);
+    if (value.tensor.defined()) return masked_fill(x, mask, value.tensor);
+    if (is_floating(x.dtype())) return masked_fill(x, mask, value.number);
+    if (value.number != std::floor(value.number))
+      fail("masked_fill", "needs a whole number for ", name(x.dtype()), " values, got ", value.number, ".");
+    return where(mask, full({}, value.number, x.dtype()), x);
   });
 #define GRADUS_COMPARISON(name)  \
   t.both(#name "(input, other)", \
@@ -188,7 +198,10 @@ void joining(Table& t) {
   t.function<cat>("cat(tensors, dim=0)");
   t.function<stack>("stack(tensors, dim=0)");
   t.both<index_select>("index_select(input, dim, index)");
-  t.both<index_add>("*index_add(input, dim, index, source)");
+  t.both("*index_add(input, dim, index, source, alpha=1)",
+         [](T x, int64_t dim, T index, T source, double alpha) {
+           return index_add(x, dim, index, alpha == 1 ? source : source * alpha);
+         });
   t.both<gather>("gather(input, dim, index)");
   t.both<scatter_add>("*scatter_add(input, dim, index, src)");
   t.both("*scatter(input, dim, index, src)", [](T x, int64_t dim, T index, const Operand& src) {
@@ -252,6 +265,58 @@ void views(Table& t) {
   });
 }
 
+#if __has_include("gradus/annexes/layers/ops/windows.hpp")
+// One size for all dimensions, or one for each; "same" or "valid" is a padding.
+using Sizes = std::variant<Ints, std::string>;
+
+autograd::PerDim per_dim(const Ints& sizes) { return autograd::PerDim(sizes.values); }
+autograd::Padding padding_of(const Sizes& sizes) {
+  if (const auto* name = std::get_if<std::string>(&sizes)) return *name;
+  return per_dim(std::get<Ints>(sizes));
+}
+
+void windows(Table& t) {
+  using I = const Ints&;
+  t.function("unfold(input, kernel_size, dilation=1, padding=0, stride=1)",
+             [](T x, I kernel, I dilation, I padding, I stride) {
+               return unfold(x, per_dim(kernel), {per_dim(dilation), per_dim(padding), per_dim(stride)});
+             });
+  t.function("fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I size,
+                                                                                          I kernel,
+                                                                                          I dilation,
+                                                                                          I padding,
+                                                                                          I stride) {
+    return fold(x, per_dim(size), per_dim(kernel), {per_dim(dilation), per_dim(padding), per_dim(stride)});
+  });
+#define GRADUS_WINDOWS(n)                                                                                    \
+  t.function("conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",             \
+             [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, int64_t groups) {         \
+               return conv##n##d(x, weight, bias,                                                            \
+                                 {per_dim(stride), padding_of(padding), per_dim(dilation), groups});         \
+             });                                                                                             \
+  t.function(                                                                                                \
+      "max_pool" #n                                                                                          \
+      "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)",    \
+      [](T x, I kernel, I stride, I padding, I dilation, bool ceil, bool indices) -> OneOrBoth {             \
+        auto both = max_pool##n##d_with_indices(                                                             \
+            x, per_dim(kernel), {per_dim(stride), per_dim(padding), per_dim(dilation), ceil});               \
+        if (indices) return both;                                                                            \
+        return both.values;                                                                                  \
+      });                                                                                                    \
+  t.function(                                                                                                \
+      "avg_pool" #n                                                                                          \
+      "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, "              \
+      "divisor_override=None)",                                                                              \
+      [](T x, I kernel, I stride, I padding, bool ceil, bool count, const std::optional<int64_t>& divisor) { \
+        return avg_pool##n##d(x, per_dim(kernel),                                                            \
+                              {per_dim(stride), per_dim(padding), ceil, count, divisor});                    \
+      });
+  GRADUS_WINDOWS(1)
+  GRADUS_WINDOWS(2)
+#undef GRADUS_WINDOWS
+}
+#endif
+
 void layers(Table& t) {
   t.function("layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)",
              [](T x, const Shape& shape, T weight, T bias, double eps) {
@@ -305,6 +370,7 @@ void layers(Table& t) {
              [](T x, int64_t groups, T weight, T bias, double eps) {
                return group_norm(x, groups, weight, bias, eps);
              });
+  windows(t);
 #endif
   t.function<nonzero>("nonzero(input)");
   t.function<one_hot>("one_hot(tensor, num_classes=-1)");
@@ -345,6 +411,10 @@ void creation(Table& t) {
   t.function("normal(mean, std, size, generator=None, dtype=None)",
              [](double mean, double std, const Shape& size, const Random& g, const Dtype& dtype) {
                return normal(size, mean, std, g, dtype_or_float(dtype));
+             });
+  t.function("uniform_of(size, low, high, generator=None, dtype=None)",
+             [](const Shape& size, double low, double high, const Random& g, const Dtype& dtype) {
+               return uniform(size, low, high, g, dtype_or_float(dtype));
              });
   t.function("randint_of(low, high, size, generator=None)",
              [](int64_t low, int64_t high, const Shape& size, const Random& g) {

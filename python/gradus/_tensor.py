@@ -175,7 +175,7 @@ def _random_(function: Any) -> Any:
 
 
 def _uniform(self: Tensor, low: float, high: float, generator: Any) -> Tensor:
-    return low + (high - low) * _core.rand(self.shape, generator=generator, dtype=self.dtype)
+    return _core.uniform_of(self.shape, low, high, generator, self.dtype)
 
 
 def _normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:

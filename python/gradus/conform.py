@@ -125,6 +125,7 @@ OPERATIONS = {
     "normal": lambda size, mean, std, **options: torch.empty(size, **options).normal_(mean, std),
     "raw32": torch.raw32,
     "scaled_dot_product_attention": attention,
+    "scatter": lambda x, dim, index, src=None, value=None: torch.scatter(x, dim, index, value if src is None else src),
     "slice": lambda x, dim=0, start=0, end=None, step=1: x[(slice(None),) * (dim % x.dim()) + (slice(start, end, step),)],
     "split": lambda x, size, dim=0: x.split(size, dim),
     "std": spread(torch.std),
@@ -329,8 +330,7 @@ class Case:
         found["recorded grad "] = first = dict(zip(leaves, gradients(ys, list(leaves.values()), gys, create_graph=True)))
         chosen = [(g, others(self.v[n])) for n, g in first.items() if self.v[n] is not None and g is not None and g.requires_grad]
         wanted = [*leaves.values(), *cotangents]
-        second = gradients(*zip(*[(g, v) for g, v in chosen]), wanted) if False else (
-            gradients([g for g, _ in chosen], wanted, [v for _, v in chosen]) if chosen else [None] * len(wanted))
+        second = gradients([g for g, _ in chosen], wanted, [v for _, v in chosen]) if chosen else [None] * len(wanted)
         second = [torch.zeros_like(w) if g is None else g for g, w in zip(second, wanted)]
         return outputs, found | {"grad2 ": dict(zip(leaves, second)), "grad2 of cotangent ": dict(enumerate(second[len(leaves):]))}
 

@@ -85,7 +85,7 @@ class Case:
     def __init__(self, c):
         if extra := set(c) - CASE:
             raise ValueError(f"a field {extra.pop()!r}")
-        self.name, self.seed, self.steps, self.checks = c["name"], c.get("manual_seed"), c["steps"], []
+        self.name, self.seed, self.steps, self.checks = c["name"], c.get("manual_seed"), list(c["steps"]), []
         self.weights = {n: tensor(r) for n, r in c.get("weights", {}).items()}
         self.tensors = {n: tensor(r) for n, r in c.get("inputs", {}).items()}
         for name, w in self.weights.items():  # a parameter, like those of linear_init

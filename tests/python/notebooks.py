@@ -44,7 +44,7 @@ def agrees(got, want):
         return got == want
     if NUMBER.sub("#", got).replace(" ", "") != NUMBER.sub("#", want).replace(" ", ""):
         return False
-    return all(a == b or (len(b.partition(".")[2]) >= 7 and math.isclose(float(a), float(b), rel_tol=3e-7, abs_tol=3e-7))
+    return all(a == b or (max(len(n.partition(".")[2]) for n in (a, b)) >= 7 and math.isclose(float(a), float(b), rel_tol=3e-7, abs_tol=3e-7))
                for a, b in zip(NUMBER.findall(got), NUMBER.findall(want)))
 
 

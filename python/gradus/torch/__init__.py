@@ -116,7 +116,7 @@ def discard(n):
 
 def raw32(n):
     """The next n words of 32 bits, int64 (n)."""
-    return gradus.randint(0, 2**32 - 1, (0,)) if n == 0 else tensor(default_generator.words(n))
+    return gradus.tensor([default_generator.next() for _ in range(n)], dtype=int64)
 
 
 # -- names that gradus spells otherwise
