@@ -8,6 +8,7 @@
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/autograd/graph/print.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/python/casters.hpp"
 
@@ -259,6 +260,15 @@ void add_autograd(py::module_& m) {
   m.def(
       "graph_dot", [](const std::vector<Tensor>& ys) { return graph_dot(ys); }, py::arg("outputs"));
   m.def("numpy_string", &numpy_string);
+  m.def(
+      "torch_string",
+      [](const Tensor& x, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
+         std::optional<bool> sci_mode) {
+        const auto most = static_cast<int64_t>(std::min(threshold, 0x1p62));
+        return torch_string(x, PrintOptions{precision, most, edgeitems, linewidth, sci_mode});
+      },
+      py::arg("input"), py::arg("precision") = 4, py::arg("threshold") = 1000, py::arg("edgeitems") = 3,
+      py::arg("linewidth") = 80, py::arg("sci_mode") = py::none());
   add_modes(m);
   add_generator(m);
   add_functional(m);

@@ -13,6 +13,7 @@ from ._types import (Parameter, Size, Tensor, bfloat16, bool_, dtype, float32, f
 from ._tensor import (_unpickled, allclose, arange, as_tensor, einsum, empty_like, equal, full, full_like, isclose,
                       linspace, manual_seed, ones_like, rand_like, randint, randn_like, repeat_interleave, tensor,
                       zeros_like)
+from .gradcheck import gradcheck
 from .autograd import (Function, autocast, backward, checkpoint, detect_anomaly, enable_grad, grad, hessian, hvp,
                        jacobian, jvp, no_grad, set_grad_enabled, vjp)
 

@@ -198,7 +198,9 @@ _import = builtins.__import__
 
 def _import_here(name, globals=None, locals=None, fromlist=(), level=0):
     here = sys.modules[__name__]
-    if level == 0 and (name.startswith("torch.") or name == "torch" and fromlist) and globals and globals.get("torch") is here:
+    is_part = name.startswith("torch.") or name == "torch" and fromlist
+    # An import statement gives None or a tuple; what PyTorch's own C++ imports has a list.
+    if is_part and level == 0 and not isinstance(fromlist, list) and globals and globals.get("torch") is here:
         part = importlib.import_module(__name__ + name[5:])
         return part if fromlist else here
     return _import(name, globals, locals, fromlist, level)
