@@ -17,7 +17,7 @@ import sys
 
 import gradus
 import gradus.torch as torch
-from gradus.conform import WRONG, compare, compare_numbers, each_case, flat, function, name_of, results, run_main, tensor
+from gradus.conform import compare, compare_numbers, each_case, errors_at, flat, function, name_of, results, run_main, tensor
 
 CASE = {"name", "seed_file", "kind", "system", "notes", "manual_seed", "inputs", "weights", "steps"}
 STEP = {"op", "in", "args", "out", "expected", "atol", "rtol", "value", "text", "cell", "notes"}
@@ -91,18 +91,15 @@ class Case:
         for name, w in self.weights.items():  # a parameter, like those of linear_init
             self.tensors[name] = w.detach().requires_grad_() if w.is_floating_point() else w
 
-    def run(self):
+    def run(self, file):
         if self.seed is not None:
             torch.manual_seed(self.seed)
         for i, step in enumerate(self.steps):
-            place = f"case {self.name!r}, steps[{i}]"
-            try:
+            place = f"{file}: case {self.name!r}, steps[{i}]"
+            with errors_at("replay", place):
                 function(step["op"])
-                place += f" ({step['op']})"
+            with errors_at("replay", f"{place} ({step['op']})"):
                 self.run_step(i, step)
-            except (gradus.Error, MemoryError, *WRONG) as e:
-                reason = re.sub(r"^\[[^]]*\] ", "", str(e)) if isinstance(e, gradus.Error) else f"must follow the format, got {type(e).__name__}: {e}."
-                raise gradus.Error(f"{place} {reason}") from None
 
     def run_step(self, index, step):
         if extra := set(step) - STEP:
@@ -150,18 +147,13 @@ def replay(file, only=None):
     follow the format, and if there is nothing to check."""
     cases = []
     for c, place, _ in each_case(file, "replay"):
-        try:
+        with errors_at("replay", place):
             cases.append(Case(c))
-        except (*WRONG, gradus.Error) as e:
-            raise gradus.Error(f"[replay] {place} must follow the format, got {type(e).__name__}: {e}.") from None
     chosen = [c for c in cases if only in (None, c.name)]
     if only and not chosen:
         raise gradus.Error(f"[replay] {file} must have the requested case, got {only!r} and {len(cases)} cases of other names.")
     for c in chosen:
-        try:
-            c.run()
-        except gradus.Error as e:
-            raise gradus.Error(f"[replay] {file}: {e}") from None
+        c.run(file)
     if not any(c.checks for c in chosen):
         raise gradus.Error(f"[replay] {file} must have something to check, got {len(chosen)} cases whose steps have neither expected, "
                            "value, text nor weights. Hint: annexes/cases/README.md describes the format.")

@@ -239,7 +239,7 @@ class Replay(Cases):
         cases = small()
         cases[0]["steps"] = [{"op": "linear_init", "args": {"in_features": 2, "out_features": 2, "bias": False}, "out": "W"},
                              {"op": "linear", "in": ["x", "W"], "out": "y", "value": {"dtype": "f32", "shape": [2, 2], "data": [-1, 2, 3.5, -3]}}]
-        self.refused(replay, [self.written(cases)], "case 'small', steps[0] (linear_init) draws random numbers")
+        self.refused(replay, [self.written(cases)], "case 'small', steps[0] (linear_init): draws random numbers")
         cases[0]["weights"] = {"W": {"dtype": "f32", "shape": [2, 2], "data": [1, 1, 0, -1]}}
         self.assertEqual([c["passed"] for c in self.checks(cases)], [True])
         cases[0]["manual_seed"] = 1
@@ -253,13 +253,13 @@ class Replay(Cases):
         self.refused(replay, [self.written("[{]")], "must be JSON, got ']' at line 1, column 3")
         self.refused(replay, [self.written("[]")], "must have something to check, got 0 cases")
         self.refused(replay, [FILES / "replay" / "example.json", "--case", "other"], "got 'other'")
-        self.refused(replay, [self.written(changed(example, (0, "steps", 3, "in"), ["q", "q"]))], "steps[3] (matmul) ")
+        self.refused(replay, [self.written(changed(example, (0, "steps", 3, "in"), ["q", "q"]))], "steps[3] (matmul): ")
         for path, to, words in [
                 ((0, "name"), del_, "name"), ((0, "steps"), 3, "[replay]"), ((0, "stpes"), 3, "'stpes'"), ((0, "inputs", "x", "dtype"), "f16", "f16"),
                 ((0, "inputs", "x", "data"), [1, 2, 3], "3 elements for shape (2, 2)"), ((0, "inputs", "x", "sahpe"), 1, "'sahpe'"),
-                ((0, "steps", 1, "op"), "mull", "case 'small', steps[1] op must be a known operation, got 'mull'"),
-                ((0, "steps", 1, "expcted"), 1, "steps[1] (mul) must have no field 'expcted'"),
-                ((0, "steps", 1, "in"), ["x", "w"], "steps[1] (mul) needs a tensor 'w'"), ((0, "steps", 1, "in"), ["x"], "steps[1] (mul)"),
+                ((0, "steps", 1, "op"), "mull", "case 'small', steps[1]: op must be a known operation, got 'mull'"),
+                ((0, "steps", 1, "expcted"), 1, "steps[1] (mul): must have no field 'expcted'"),
+                ((0, "steps", 1, "in"), ["x", "w"], "steps[1] (mul): needs a tensor 'w'"), ((0, "steps", 1, "in"), ["x"], "steps[1] (mul)"),
                 ((0, "steps", 1, "args"), {"dim": 1}, "steps[1] (mul)"), ((0, "steps", 1, "out"), ["a", "b"], "gives 1 tensors, got 2 names"),
                 ((0, "steps", 1, "rtol"), del_, "expected, atol and rtol"), ((0, "steps", 1, "atol"), -1, "at least 0"),
                 ((0, "steps", 1, "text"), "1", "text must be a list")]:
