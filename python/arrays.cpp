@@ -165,13 +165,13 @@ std::optional<DType> same_dtype(char letter, Py_ssize_t size) {
   return {};
 }
 
-Tensor shared_buffer(PyObject* o) {
+Tensor shared_buffer(PyObject* o, bool only_read) {
   Buffer buffer(o, PyBUF_STRIDES | PyBUF_FORMAT);
   const std::optional<DType> dtype = same_dtype(buffer.letter(), (*buffer).itemsize);
   if (!dtype)
     fail("from_numpy", "shares float32, float64, int64 and bool, got format '",
          (*buffer).format ? (*buffer).format : "B", "'. Hint: gradus.tensor() copies and converts.");
-  if ((*buffer).readonly)
+  if ((*buffer).readonly && !only_read)
     fail("from_numpy",
          "needs an array that may be written, got a read-only one. Hint: gradus.tensor() copies it.");
   Shape strides;
@@ -190,173 +190,7 @@ Tensor shared_buffer(PyObject* o) {
   return borrowed(data, shape, strides, *dtype, [view] {});
 }
 
-float from_half(uint16_t half) {
-  const int exponent = (half >> 10) & 31, fraction = half & 1023;
-  const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
-                     : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
-                                     : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-  return half & 0x8000 ? -size : size;
-}
-
-// Packed elements of type From as a tensor of T.
-template <class From, class T, class F>
-Tensor converted(const void* packed, const Shape& shape, const F& f) {
-  Tensor x = empty(shape, dtype_of<T>);
-  T* const to = x.mutable_data<T>();
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    From from;
-    std::memcpy(&from, static_cast<const char*>(packed) + i * static_cast<int64_t>(sizeof from), sizeof from);
-    to[i] = f(from);
-  }
-  return x;
-}
-template <class From, class T = int64_t>
-Tensor converted(const void* packed, const Shape& shape) {
-  return converted<From, T>(packed, shape, [](From x) { return static_cast<T>(x); });
-}
-
-Tensor copied_buffer(PyObject* o) {
-  const Buffer buffer(o, PyBUF_FULL_RO);
-  std::vector<char> packed(static_cast<size_t>((*buffer).len));
-  if (PyBuffer_ToContiguous(packed.data(), &*buffer, (*buffer).len, 'C') != 0) throw py::error_already_set();
-  const void* const data = packed.data();
-  const Shape shape = buffer.shape();
-  switch (buffer.letter()) {
-    case 'f':
-      return converted<float, float>(data, shape);
-    case 'd':
-      return converted<double, double>(data, shape);
-    case 'e':
-      return converted<uint16_t, float>(data, shape, from_half);
-    case '?':
-      return converted<bool, bool>(data, shape);
-    case 'b':
-      return converted<int8_t>(data, shape);
-    case 'B':
-      return converted<uint8_t>(data, shape);
-    case 'h':
-      return converted<int16_t>(data, shape);
-    case 'H':
-      return converted<uint16_t>(data, shape);
-    case 'i':
-      return converted<int32_t>(data, shape);
-    case 'I':
-      return converted<uint32_t>(data, shape);
-    case 'l':
-    case 'q':
-      return converted<int64_t>(data, shape);
-    default:
-      fail("tensor", "takes arrays of numbers, got format '", (*buffer).format ? (*buffer).format : "B",
-           "'. Hint: astype('float32') or astype('int64').");
-  }
-}
-
-// -- nested lists
-
-struct Lists {
-  Shape shape{};
-  std::vector<double> numbers{};
-  std::vector<int64_t> wholes{};  // the same, where they are whole
-  DType dtype = DType::boolean;   // the highest of those met
-
-  void read(py::handle o, int depth) {
-    if (PyList_Check(o.ptr()) || PyTuple_Check(o.ptr())) return read_all(o, depth);
-    if (depth != shape.size()) fail("tensor", "lists must be nested to one depth, got others.");
-    if (is_tensor(o.ptr())) {
-      const Tensor& x = tensor_of(o.ptr());
-      dtype = std::max(dtype, x.dtype(), by_rank);
-      return add(x.item(), x.dtype() == DType::int64 ? *x.data<int64_t>() : 0);
-    }
-    if (PyBool_Check(o.ptr())) return add(o.ptr() == Py_True, o.ptr() == Py_True);
-    if (PyLong_Check(o.ptr()) || (PyIndex_Check(o.ptr()) && !PyFloat_Check(o.ptr()))) {
-      dtype = std::max(dtype, DType::int64, by_rank);
-      const long long whole = o.cast<long long>();
-      return add(static_cast<double>(whole), whole);
-    }
-    dtype = std::max(dtype, DType::float32, by_rank);
-    double number = 0;
-    if (!number_from(o.ptr(), number))
-      fail("tensor", "takes numbers, nested lists of them, arrays and tensors, got ",
-           std::string(py::str(py::type::handle_of(o).attr("__name__"))), ".");
-    add(number, 0);
-  }
-
- private:
-  static bool by_rank(DType a, DType b) {
-    constexpr int rank[] = {2, 3, 1, 0};  // float32, float64, int64, bool
-    return rank[static_cast<int>(a)] < rank[static_cast<int>(b)];
-  }
-  void add(double number, int64_t whole) {
-    numbers.push_back(number);
-    wholes.push_back(whole);
-  }
-  void read_all(py::handle o, int depth) {
-    const auto n = static_cast<int64_t>(py::len(o));
-    if (depth == shape.size()) {
-      if (!numbers.empty()) fail("tensor", "lists must be nested to one depth, got others.");
-      shape.push_back(n);
-    }
-    if (shape[depth] != n)
-      fail("tensor", "lists at one depth must be of one length, got ", shape[depth], " and ", n, ".");
-    for (const py::handle item : o) {
-      const bool is_array = !PyList_Check(item.ptr()) && !PyTuple_Check(item.ptr()) &&
-                            (is_tensor(item.ptr()) ? tensor_of(item.ptr()).dim() > 0
-                                                   : PyObject_HasAttrString(item.ptr(), "tolist") &&
-                                                         py::hasattr(item, "__len__"));
-      read(is_array ? py::object(item.attr("tolist")()) : py::reinterpret_borrow<py::object>(item),
-           depth + 1);
-    }
-  }
-};
-
 }  // namespace
-
-Tensor tensor_from(PyObject* data, std::optional<DType> dtype) {
-  Tensor x;
-  if (is_tensor(data)) {
-    x = tensor_of(data).detach();
-    x = view_of(x, x.shape(), x.strides(), x.impl()->offset);
-    Tensor copy = empty(x.shape(), dtype.value_or(x.dtype()));
-    copy.copy_(x);
-    return copy;
-  }
-  if (PyObject_CheckBuffer(data) && !PyBytes_Check(data)) {
-    x = copied_buffer(data);
-  } else if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_HasAttrString(data, "__dlpack__")) {
-    return tensor_from(
-        py::reinterpret_steal<py::object>(wrap(from_dlpack(py::reinterpret_borrow<py::object>(data)))).ptr(),
-        dtype);
-  } else {
-    Lists lists;
-    if (PySequence_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) && !PyUnicode_Check(data) &&
-        py::hasattr(data, "__len__"))
-      lists.read(py::list(py::reinterpret_borrow<py::object>(data)), 0);
-    else
-      lists.read(data, 0);
-    if (lists.numbers.empty()) lists.dtype = DType::float32;
-    if (dtype == DType::float64) lists.dtype = DType::float64;  // without rounding to float32 first
-    switch (lists.dtype) {
-      case DType::int64:
-        x = tensor(lists.wholes, lists.shape);
-        break;
-      case DType::float64:
-        x = tensor(lists.numbers, lists.shape);
-        break;
-      case DType::boolean:
-        x = tensor(std::vector<bool>(lists.wholes.begin(), lists.wholes.end()), lists.shape);
-        break;
-      default:
-        x = tensor(std::vector<float>(lists.numbers.begin(), lists.numbers.end()), lists.shape);
-    }
-  }
-  return dtype ? x.to(*dtype) : x;
-}
-
-Tensor shared_from(PyObject* data) {
-  if (is_tensor(data)) return tensor_of(data);
-  if (PyObject_CheckBuffer(data)) return shared_buffer(data);
-  return from_dlpack(py::reinterpret_borrow<py::object>(data));
-}
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
@@ -400,16 +234,11 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<View*>(view
 
 void add_arrays(py::module_& m) {
   m.def(
-      "tensor",
-      [](py::handle data, std::optional<DType> dtype, bool requires_grad) {
-        return tensor_from(data.ptr(), dtype).requires_grad_(requires_grad);
-      },
-      py::arg("data"), py::arg("dtype") = py::none(), py::arg("requires_grad") = false);
+      "from_numpy", [](py::handle array) { return shared_buffer(array.ptr(), false); }, py::arg("array"));
+  // For a copy at once: what may only be read, too.
   m.def(
-      "from_numpy", [](py::handle array) { return shared_buffer(array.ptr()); }, py::arg("array"));
+      "readable", [](py::handle array) { return shared_buffer(array.ptr(), true); }, py::arg("array"));
   m.def("from_dlpack", &from_dlpack, py::arg("x"));
-  m.def(
-      "shared", [](py::handle data) { return shared_from(data.ptr()); }, py::arg("data"));
   m.def("to_dlpack", &to_dlpack, py::arg("x"));
 }
 

@@ -1,12 +1,9 @@
 // Differentiation: backward, grad, hooks, functions of one's own, the modes of a thread, random streams.
-#include <pybind11/functional.h>
-
 #include <deque>
 #include <set>
 
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/print.hpp"
 #include "gradus/autograd/graph/record.hpp"
@@ -155,38 +152,6 @@ void add_generator(py::module_& m) {
   m.attr("default_generator") = default_stream();
 }
 
-void add_functional(py::module_& m) {
-  const auto options = [](bool create_graph, bool strict) { return DerivativeOptions{create_graph, strict}; };
-  const auto unlocked = py::call_guard<py::gil_scoped_release>();
-  m.def(
-      "jacobian",
-      [options](const TensorFunction& f, const Tensor& x, bool create_graph, bool strict) {
-        return jacobian(f, x, options(create_graph, strict));
-      },
-      py::arg("func"), py::arg("inputs"), py::arg("create_graph") = false, py::arg("strict") = false,
-      unlocked);
-  m.def(
-      "hessian",
-      [options](const TensorFunction& f, const Tensor& x, bool create_graph, bool strict) {
-        return hessian(f, x, options(create_graph, strict));
-      },
-      py::arg("func"), py::arg("inputs"), py::arg("create_graph") = false, py::arg("strict") = false,
-      unlocked);
-#define GRADUS_PRODUCT(name)                                                                                 \
-  m.def(                                                                                                     \
-      #name,                                                                                                 \
-      [options](const TensorFunction& f, const Tensor& x, const Tensor& v, bool create_graph, bool strict) { \
-        const auto both = name(f, x, v, options(create_graph, strict));                                      \
-        return std::pair(both.output, both.product);                                                         \
-      },                                                                                                     \
-      py::arg("func"), py::arg("inputs"), py::arg("v") = py::none(), py::arg("create_graph") = false,        \
-      py::arg("strict") = false, unlocked);
-  GRADUS_PRODUCT(vjp)
-  GRADUS_PRODUCT(jvp)
-  GRADUS_PRODUCT(hvp)
-#undef GRADUS_PRODUCT
-}
-
 }  // namespace
 
 void note_line(const Tensor& result) {
@@ -271,7 +236,6 @@ void add_autograd(py::module_& m) {
       py::arg("linewidth") = 80, py::arg("sci_mode") = py::none());
   add_modes(m);
   add_generator(m);
-  add_functional(m);
 }
 
 }  // namespace gradus::python

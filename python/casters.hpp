@@ -21,7 +21,7 @@ struct Operand {
 /// Some ints: one, or a list or tuple; none for None.
 struct Ints {
   std::vector<int64_t> values;  ///< in order
-  bool given = false;           ///< false for None
+  bool is_one = false;          ///< whether it was one int, not a list
 };
 /// A stream and the lock of those that draw from it.
 struct RandomStream {
@@ -78,9 +78,8 @@ struct type_caster<gradus::python::Ints> {
   PYBIND11_TYPE_CASTER(gradus::python::Ints, const_name("int or a tuple of ints"));
   bool load(handle h, bool convert) {
     if (h.is_none()) return true;
-    value.given = true;
     make_caster<int64_t> one;
-    if (one.load(h, convert)) {
+    if ((value.is_one = one.load(h, convert))) {
       value.values = {cast_op<int64_t>(one)};
       return true;
     }
@@ -128,29 +127,22 @@ struct type_caster<gradus::ValuesAndIndices> {
   }
 };
 
-template <>
-struct type_caster<gradus::Reduction> {
-  PYBIND11_TYPE_CASTER(gradus::Reduction, const_name("'none', 'mean', 'sum' or 'batchmean'"));
-  bool load(handle h, bool) {
-    constexpr const char* names[] = {"none", "mean", "sum", "batchmean"};
-    if (!PyUnicode_Check(h.ptr())) return false;
-    for (int i = 0; i < 4; ++i) {
-      value = static_cast<gradus::Reduction>(i);
-      if (PyUnicode_CompareWithASCIIString(h.ptr(), names[i]) == 0) return true;
-    }
-    return false;
+// An enum by the names of its values.
+#define GRADUS_NAMED(Enum, text, ...)                                                                   \
+  template <>                                                                                           \
+  struct type_caster<Enum> {                                                                            \
+    PYBIND11_TYPE_CASTER(Enum, const_name(text));                                                       \
+    bool load(handle h, bool) {                                                                         \
+      int i = 0;                                                                                        \
+      for (const char* known : {__VA_ARGS__}) {                                                         \
+        value = static_cast<Enum>(i++);                                                                 \
+        if (PyUnicode_Check(h.ptr()) && !PyUnicode_CompareWithASCIIString(h.ptr(), known)) return true; \
+      }                                                                                                 \
+      return false;                                                                                     \
+    }                                                                                                   \
   }
-};
-
-template <>
-struct type_caster<gradus::Gelu> {
-  PYBIND11_TYPE_CASTER(gradus::Gelu, const_name("'none' or 'tanh'"));
-  bool load(handle h, bool) {
-    if (!PyUnicode_Check(h.ptr())) return false;
-    const bool tanh = PyUnicode_CompareWithASCIIString(h.ptr(), "tanh") == 0;
-    value = tanh ? gradus::Gelu::tanh : gradus::Gelu::none;
-    return tanh || PyUnicode_CompareWithASCIIString(h.ptr(), "none") == 0;
-  }
-};
+GRADUS_NAMED(gradus::Reduction, "'none', 'mean', 'sum' or 'batchmean'", "none", "mean", "sum", "batchmean");
+GRADUS_NAMED(gradus::Gelu, "'none' or 'tanh'", "none", "tanh");
+#undef GRADUS_NAMED
 
 }  // namespace pybind11::detail

@@ -27,5 +27,8 @@ PYBIND11_MODULE(_core, m) {
   python::add_autograd(m);
   python::add_operations(m);
   python::add_arrays(m);
+  python::add_layers(m);
+  python::add_training(m);
+  python::add_models(m);
   python::add_gradcheck(m);
 }

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/python/operation.hpp"
@@ -151,20 +150,6 @@ PyObject* product(PyObject* a, PyObject* b) {
   });
 }
 
-// Bool tensors: and, or, exclusive or as arithmetic on their values 0 and 1.
-const Tensor& check_bool(const Tensor& x) {
-  if (!x.defined() || x.dtype() != DType::boolean)
-    fail("logical", "needs bool tensors, got ", x.defined() ? name(x.dtype()) : "a number", ".");
-  return x;
-}
-Tensor numbers(const Operand& x) {
-  return x.tensor.defined() ? check_bool(x.tensor).to(DType::int64) : full({}, x.number, DType::int64);
-}
-Tensor and_of(const Operand& a, const Operand& b) { return ne(numbers(a) * numbers(b), 0.0); }
-Tensor or_of(const Operand& a, const Operand& b) { return ne(numbers(a) + numbers(b), 0.0); }
-Tensor xor_of(const Operand& a, const Operand& b) { return ne(numbers(a), numbers(b)); }
-Tensor invert(const Tensor& x) { return eq(check_bool(x), 0.0); }
-
 using Comparison = Tensor (*)(const Tensor&, const Tensor&);
 using NumberComparison = Tensor (*)(const Tensor&, double);
 
@@ -203,26 +188,13 @@ PyObject* as_float(PyObject* self) {
   return guarded([&] { return PyFloat_FromDouble(tensor_of(self).item()); });
 }
 
-PyObject* item(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    const Tensor& x = tensor_of(self);
-    const double value = x.item();
-    if (x.dtype() == DType::int64) return PyLong_FromLongLong(*x.data<int64_t>());
-    return x.dtype() == DType::boolean ? PyBool_FromLong(value != 0) : PyFloat_FromDouble(value);
-  });
-}
-
 PyObject* as_int(PyObject* self) {
-  PyObject* const number = item(self);
-  if (!number) return nullptr;
-  PyObject* const whole = PyNumber_Long(number);
-  Py_DECREF(number);
-  return whole;
+  const auto item = py::reinterpret_steal<py::object>(PyObject_CallMethod(self, "item", nullptr));
+  return item ? PyNumber_Long(item.ptr()) : nullptr;
 }
 
 PyObject* as_index(PyObject* self) {
-  const DType dtype = tensor_of(self).dtype();
-  if (dtype == DType::int64 || dtype == DType::boolean) return as_int(self);
+  if (!is_floating(tensor_of(self).dtype())) return as_int(self);
   PyErr_SetString(PyExc_TypeError, "only a tensor of one integer can be an index");
   return nullptr;
 }
@@ -241,91 +213,6 @@ PyObject* iterate(PyObject* self) {
     for (Py_ssize_t i = 0; i < n; ++i) rows.append(tensor_of(self).select(0, i));
     return PyObject_GetIter(rows.ptr());
   });
-}
-
-// -- attributes
-
-template <class F>
-py::cpp_function getter(const F& f) {
-  return py::cpp_function([f](py::handle self) { return f(tensor_of(self.ptr())); });
-}
-
-void set_requires_grad(PyObject* self, bool on) {
-  tensor_of(self).requires_grad_(on);
-  register_leaf(reinterpret_cast<TensorObject*>(self));
-}
-
-py::object op_of(const Tensor& x) {
-  if (!x.impl()->node || x.impl()->node->is_leaf() || !x.requires_grad()) return py::none();
-  return py::str(std::string(x.impl()->node->op));
-}
-
-py::object nested(const Tensor& x, int dim, int64_t offset) {
-  if (dim == x.dim())
-    return dispatch_any(x.dtype(), [&]<class T>() -> py::object { return py::cast(x.data<T>()[offset]); });
-  py::list list;
-  for (int64_t i = 0; i < x.shape()[dim]; ++i) list.append(nested(x, dim + 1, offset + i * x.strides()[dim]));
-  return list;
-}
-
-void add_attributes(py::handle type) {
-  const auto property = py::module_::import("builtins").attr("property");
-  const auto read_only = [&](const char* name, const py::cpp_function& get, const char* doc) {
-    py::setattr(type, name, property(get, py::none(), py::none(), doc));
-  };
-  read_only("shape", getter([](const Tensor& x) { return x.shape(); }), "Sizes, outermost dimension first.");
-  read_only("ndim", getter([](const Tensor& x) { return x.dim(); }), "Number of dimensions.");
-  read_only("dtype", getter([](const Tensor& x) { return x.dtype(); }), "Type of the elements.");
-  read_only("grad_fn", getter(op_of), "Name of the operation that made it; None for a leaf.");
-  read_only("is_leaf", getter([](const Tensor& x) { return !x.requires_grad() || is_leaf(x); }),
-            "Whether no recorded operation made it.");
-  read_only("_version", getter([](const Tensor& x) { return x.impl()->storage->version(); }),
-            "How often its values were overwritten.");
-  const auto writable = [&](const char* name, const py::cpp_function& get, const py::cpp_function& set,
-                            const char* doc) {
-    py::setattr(type, name, property(get, set, py::none(), doc));
-  };
-  writable("requires_grad", getter([](const Tensor& x) { return x.requires_grad(); }),
-           py::cpp_function([](py::handle self, bool on) { set_requires_grad(self.ptr(), on); }),
-           "Whether gradients flow to it.");
-  writable(
-      "grad", getter([](const Tensor& x) { return x.grad(); }),
-      py::cpp_function([](py::handle self, const Tensor& grad) { tensor_of(self.ptr()).set_grad(grad); }),
-      "The gradient that backward() has added up in this leaf; None before.");
-  writable("data", getter([](const Tensor& x) { return x.detach(); }),
-           py::cpp_function([](py::handle self, const Tensor& from) {
-             Tensor& x = tensor_of(self.ptr());
-             if (!from.defined() || from.shape() != x.shape())
-               fail("data", "needs values of shape ", x.shape(), ", got ",
-                    from.defined() ? concat(from.shape()) : "none", ".");
-             x.copy_(from);
-           }),
-           "The same values outside the graph; assigning copies values in.");
-  const auto method = [&](const char* name, auto&& f, const char* doc) {
-    py::setattr(type, name, py::cpp_function(f, py::name(name), py::is_method(type), py::doc(doc)));
-  };
-  method(
-      "item", [](py::handle self) { return py::reinterpret_steal<py::object>(item(self.ptr())); },
-      "The only element as a number of Python.");
-  method(
-      "tolist", [](py::handle self) { return nested(tensor_of(self.ptr()), 0, 0); },
-      "The elements as nested lists; a number for a tensor without dimensions.");
-  method(
-      "stride", [](py::handle self) { return py::tuple(py::cast(tensor_of(self.ptr()).strides())); },
-      "Distances of neighbours along each dimension, in elements.");
-  method(
-      "data_ptr",
-      [](py::handle self) { return reinterpret_cast<uintptr_t>(tensor_of(self.ptr()).raw_data()); },
-      "The address of the first element.");
-  method(
-      "__reduce__",
-      [](py::handle self) {
-        const Tensor& x = tensor_of(self.ptr());
-        return py::make_tuple(py::module_::import("gradus").attr("_unpickled"),
-                              py::make_tuple(nested(x, 0, 0), py::str(std::string(name(x.dtype()))),
-                                             x.shape(), x.requires_grad()));
-      },
-      "For pickle and copy.");
 }
 
 PyMemberDef members[] = {
@@ -352,9 +239,6 @@ PyType_Slot slots[] = {GRADUS_SLOT(Py_tp_new, tensor_new),
                        GRADUS_SLOT(Py_nb_true_divide, binary<div_of>),
                        GRADUS_SLOT(Py_nb_power, power),
                        GRADUS_SLOT(Py_nb_matrix_multiply, product),
-                       GRADUS_SLOT(Py_nb_and, binary<and_of>),
-                       GRADUS_SLOT(Py_nb_or, binary<or_of>),
-                       GRADUS_SLOT(Py_nb_xor, binary<xor_of>),
                        GRADUS_SLOT(Py_nb_inplace_add, binary_in_place<add_of>),
                        GRADUS_SLOT(Py_nb_inplace_subtract, binary_in_place<sub_of>),
                        GRADUS_SLOT(Py_nb_inplace_multiply, binary_in_place<mul_of>),
@@ -362,7 +246,6 @@ PyType_Slot slots[] = {GRADUS_SLOT(Py_tp_new, tensor_new),
                        GRADUS_SLOT(Py_nb_inplace_power, power_in_place),
                        GRADUS_SLOT(Py_nb_negative, unary<neg>),
                        GRADUS_SLOT(Py_nb_absolute, unary<abs>),
-                       GRADUS_SLOT(Py_nb_invert, unary<invert>),
                        GRADUS_SLOT(Py_nb_bool, truth),
                        GRADUS_SLOT(Py_nb_float, as_float),
                        GRADUS_SLOT(Py_nb_int, as_int),
@@ -384,6 +267,11 @@ PyObject* wrap(Tensor tensor) { return wrap_as(registered().tensor, std::move(te
 PyObject* wrap_parameter(const Tensor& tensor) {
   PyTypeObject* const parameter = registered().parameter;
   return wrap_as(parameter ? parameter : registered().tensor, tensor);
+}
+
+void set_requires_grad(PyObject* self, bool on) {
+  tensor_of(self).requires_grad_(on);
+  register_leaf(reinterpret_cast<TensorObject*>(self));
 }
 
 void become(PyObject* self, const Tensor& result, const char* op) {
@@ -473,12 +361,12 @@ void make_tensor_type(py::module_& m) {
   PyObject* const type = PyType_FromSpec(&spec);
   if (!type) throw py::error_already_set();
   registered().tensor = reinterpret_cast<PyTypeObject*>(type);
-  add_attributes(type);
   py::setattr(type, "__module__", py::str("gradus"));
   m.attr("Tensor") = py::handle(type);
   m.def("register", [](const py::dict& given) {
     Registered& all = registered();
     all.size = py::object(given["Size"]).release().ptr();
+    all.make_tensor = py::object(given["tensor"]).release().ptr();
     all.pair = py::object(given["pair"]).release().ptr();
     all.parameter = reinterpret_cast<PyTypeObject*>(py::object(given["Parameter"]).release().ptr());
     for (const py::handle dtype : given["dtypes"]) all.dtypes.push_back(dtype.inc_ref().ptr());

@@ -33,6 +33,7 @@ struct Registered {
   PyTypeObject* tensor = nullptr;     ///< gradus.Tensor
   PyTypeObject* parameter = nullptr;  ///< gradus.nn.Parameter
   PyObject* size = nullptr;           ///< gradus.Size, a tuple
+  PyObject* make_tensor = nullptr;    ///< gradus.tensor
   PyObject* pair = nullptr;           ///< the namedtuple (values, indices)
   std::vector<PyObject*> dtypes{};    ///< gradus.float32, ..., in the order of DType
   PyObject* error = nullptr;          ///< gradus.Error
@@ -51,6 +52,8 @@ inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o
 PyObject* wrap(Tensor tensor);
 /// The same for a parameter: a new object is a gradus.nn.Parameter.
 PyObject* wrap_parameter(const Tensor& tensor);
+/// Makes a leaf, or freezes it: Tensor::requires_grad_().
+void set_requires_grad(PyObject* self, bool on);
 /// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded; else the
 /// object becomes that of the result, and other views of the old values keep these. Throws Error for a leaf
 /// that requires gradients, and for another shape or dtype.
@@ -82,10 +85,6 @@ void make_tensor_type(py::module_& m);
 PyObject* get_item(PyObject* self, PyObject* key);
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 
-/// gradus.tensor(data, dtype): a copy of nested lists of numbers, of an array or of a tensor.
-Tensor tensor_from(PyObject* data, std::optional<DType> dtype);
-/// The values of an object with the buffer protocol or __dlpack__, shared. Throws Error if they cannot be.
-Tensor shared_from(PyObject* data);
 /// Adds the buffer protocol's and DLPack's functions.
 void add_arrays(py::module_& m);
 /// For the type: the buffer protocol.

@@ -139,13 +139,13 @@ PyType_Spec spec = {"gradus._core.operation", sizeof(Operation), 0,
 
 }  // namespace
 
-PyObject* make_operation(const char* signature, Invoke invoke, size_t arguments, bool in_place) {
+PyObject* make_operation(const char* signature, const Invocation& f, bool in_place) {
   if (!operation_type) operation_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   auto* const op = PyObject_New(Operation, operation_type);
   const std::string_view text = signature;
   const size_t open = text.find('(');
   op->call = vectorcall;
-  op->invoke = invoke;
+  op->invoke = f.invoke;
   op->in_place = in_place;
   op->name = new std::string(std::string(text.substr(0, open)) + (in_place ? "_" : ""));
   op->doc = py::str(*op->name + std::string(text.substr(open))).release().ptr();
@@ -156,8 +156,8 @@ PyObject* make_operation(const char* signature, Invoke invoke, size_t arguments,
     op->arguments->push_back(argument_from(trimmed(list.substr(0, comma))));
     list.remove_prefix(std::min(comma + 2, list.size()));
   }
-  if (op->arguments->size() != arguments || arguments > kMaxArguments)
-    throw std::logic_error(concat(signature, " must name the ", arguments, " arguments of its function"));
+  if (op->arguments->size() != f.arguments || f.arguments > kMaxArguments)
+    throw std::logic_error(concat(signature, " must name the ", f.arguments, " arguments of its function"));
   return reinterpret_cast<PyObject*>(op);
 }
 
@@ -167,15 +167,23 @@ void refuse_argument(const Operation& op, size_t i, const char* type, PyObject* 
                               "' must be ", type, ", got ", given));
 }
 
-void Table::put(const char* signature, Invoke invoke, size_t arguments, bool is_function, bool is_method) {
+void Table::put(const char* signature, const Invocation& f, bool is_function, bool is_method) {
   const bool twin = signature[0] == '*';
-  const char* const text = signature + (twin ? 1 : 0);
   for (int in_place = 0; in_place <= (twin ? 1 : 0); ++in_place) {
-    const auto op = py::reinterpret_steal<py::object>(make_operation(text, invoke, arguments, in_place == 1));
-    const std::string name = py::str(op.attr("__name__"));
-    if (is_function) module_.attr(name.c_str()) = op;
-    if (is_method) py::setattr(reinterpret_cast<PyObject*>(registered().tensor), name.c_str(), op);
+    const auto op =
+        py::reinterpret_steal<py::object>(make_operation(signature + (twin ? 1 : 0), f, in_place == 1));
+    const py::str name(op.attr("__name__"));
+    if (is_function) py::setattr(module_, name, op);
+    if (is_method) py::setattr(reinterpret_cast<PyObject*>(registered().tensor), name, op);
   }
+}
+
+void Table::put_property(const char* signature, const Invocation& get, const char* setter,
+                         const Invocation& set) {
+  const auto getter = py::reinterpret_steal<py::object>(make_operation(signature, get));
+  const auto assign = setter ? py::reinterpret_steal<py::object>(make_operation(setter, set)) : py::none();
+  const auto property = py::module_::import("builtins").attr("property")(getter, assign);
+  py::setattr(reinterpret_cast<PyObject*>(registered().tensor), py::str(getter.attr("__name__")), property);
 }
 
 }  // namespace gradus::python

@@ -25,12 +25,13 @@ inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operat
 inline constexpr size_t kMaxArguments = 20;   ///< of an operation
 
 struct Operation;
+struct Invocation;
 /// Calls the C++ function with the objects of its arguments; throws, or returns a new reference.
 using Invoke = PyObject* (*)(const Operation& operation, PyObject* const* values);
 
 /// Makes one; `signature` must live as long as the program. `in_place` names what becomes the result of the
 /// call: the first argument, which is returned.
-PyObject* make_operation(const char* signature, Invoke invoke, size_t arguments, bool in_place = false);
+PyObject* make_operation(const char* signature, const Invocation& f, bool in_place = false);
 /// Throws TypeError: the argument number i is not of that type.
 [[noreturn]] void refuse_argument(const Operation& operation, size_t i, const char* type, PyObject* value);
 
@@ -75,8 +76,10 @@ PyObject* call_with(const Operation& operation, PyObject* const* values, std::in
           (refuse_argument(operation, i, py::detail::make_caster<Args>::name.text, values[i]), true)) &&
          ...);
   const auto call = [&](std::decay_t<Args>&... args) {
-    Unlocked unlocked((is_large(args) || ...));
-    (unlocked.lock(args), ...);
+    constexpr bool kUsesPython =
+        std::is_base_of_v<py::handle, R> || (std::is_base_of_v<py::handle, Args> || ...);
+    Unlocked unlocked(!kUsesPython && (is_large(args) || ...));
+    if constexpr (!kUsesPython) (unlocked.lock(args), ...);
     return f(args...);
   };
   const auto invoke = [&] { return call(py::detail::cast_op<std::decay_t<Args>&>(std::get<i>(casters))...); };
@@ -90,15 +93,21 @@ PyObject* call_with(const Operation& operation, PyObject* const* values, std::in
   }
 }
 
-/// The Invoke of a function.
+/// The Invoke of a function, and the number of its arguments.
+struct Invocation {
+  Invoke invoke;
+  size_t arguments;
+};
 template <class F, class R, class... Args>
-constexpr auto invoke_of(R (F::*)(Args...) const) {
-  return std::pair<Invoke, size_t>(
-      [](const Operation& operation, PyObject* const* values) {
-        return call_with<R, Args...>(operation, values, std::index_sequence_for<Args...>(), F{});
-      },
-      sizeof...(Args));
+constexpr Invocation invocation_of(R (F::*)(Args...) const) {
+  return {[](const Operation& operation, PyObject* const* values) {
+            return call_with<R, Args...>(operation, values, std::index_sequence_for<Args...>(), F{});
+          },
+          sizeof...(Args)};
 }
+template <class F>
+inline constexpr Invocation kInvoke = invocation_of(&F::operator());
+
 /// A function as a type without state.
 template <auto f>
 struct Stateless;
@@ -116,34 +125,43 @@ class Table {
   /// name_().
   template <class F>
   void both(const char* signature, F) {
-    add<F>(signature, true, true);
+    put(signature, kInvoke<F>, true, true);
   }
   template <auto f>
   void both(const char* signature) {
-    add<Stateless<f>>(signature, true, true);
+    both(signature, Stateless<f>());
   }
   /// A function only.
   template <class F>
   void function(const char* signature, F) {
-    add<F>(signature, true, false);
+    put(signature, kInvoke<F>, true, false);
   }
   template <auto f>
   void function(const char* signature) {
-    add<Stateless<f>>(signature, true, false);
+    function(signature, Stateless<f>());
   }
   /// A method only.
   template <class F>
   void method(const char* signature, F) {
-    add<F>(signature, false, true);
+    put(signature, kInvoke<F>, false, true);
+  }
+  template <auto f>
+  void method(const char* signature) {
+    method(signature, Stateless<f>());
+  }
+  /// An attribute, which may be assigned if there is a second function.
+  template <class Get>
+  void property(const char* signature, Get) {
+    put_property(signature, kInvoke<Get>, nullptr, {});
+  }
+  template <class Get, class Set>
+  void property(const char* signature, Get, const char* setter, Set) {
+    put_property(signature, kInvoke<Get>, setter, kInvoke<Set>);
   }
 
  private:
-  template <class F>
-  void add(const char* signature, bool is_function, bool is_method) {
-    constexpr auto invoke = invoke_of(&F::operator());
-    put(signature, invoke.first, invoke.second, is_function, is_method);
-  }
-  void put(const char* signature, Invoke invoke, size_t arguments, bool is_function, bool is_method);
+  void put(const char* signature, const Invocation& f, bool is_function, bool is_method);
+  void put_property(const char* signature, const Invocation& get, const char* setter, const Invocation& set);
 
   py::module_& module_;
 };

@@ -16,6 +16,10 @@ std::optional<int64_t> bound_from(py::handle o) {
   return bound;
 }
 
+Tensor tensor_made_of(PyObject* data) {
+  return tensor_of(py::handle(registered().make_tensor)(py::handle(data)).ptr());
+}
+
 TensorIndex subscript_from(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o);
   if (PyBool_Check(o)) return full({}, o == Py_True ? 1.0 : 0.0, DType::boolean);
@@ -28,7 +32,7 @@ TensorIndex subscript_from(PyObject* o) {
   }
   if (PyIndex_Check(o) && !PyObject_CheckBuffer(o)) return *bound_from(o);
   if (PyObject_HasAttrString(o, "__index__") && !PyObject_HasAttrString(o, "__len__")) return *bound_from(o);
-  const Tensor list = tensor_from(o, {});
+  const Tensor list = tensor_made_of(o);
   return list.numel() == 0 ? list.to(DType::int64) : list;
 }
 
@@ -47,7 +51,7 @@ struct Key {
 Tensor value_from(PyObject* value, DType dtype) {
   if (is_tensor(value)) return tensor_of(value);
   double number = 0;
-  if (!number_from(value, number)) return tensor_from(value, {}).to(dtype);
+  if (!number_from(value, number)) return tensor_made_of(value).to(dtype);
   if (dtype == DType::int64 && number != std::floor(number))
     fail("setitem", "an int64 tensor takes whole numbers, got ", number, ".");
   return full({}, number, dtype);

@@ -1,13 +1,51 @@
 """Methods of Tensor that Python writes best, and functions that make tensors."""
 from __future__ import annotations
 
+import array
 import html
+import operator
 from typing import Any
 
 from . import _core
-from ._types import Size, Tensor, bool_, dtype, float32, float64, int64
+from ._types import (Parameter, Size, Tensor, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64, q4_0,
+                     q8_0)
 
 Error = _core.Error
+
+
+def _flat(data: Any, numbers: list[Any], shape: list[int], depth: int) -> None:
+    """Appends the numbers of nested lists, and finds their shape."""
+    if not isinstance(data, (list, tuple)):
+        if depth != len(shape):
+            raise Error("[tensor] lists must be nested to one depth, got others.")
+        if not isinstance(data, (float, int)):
+            data = data.item() if hasattr(data, "item") else operator.index(data)
+        numbers.append(data)
+        return
+    if depth == len(shape):
+        if numbers:
+            raise Error("[tensor] lists must be nested to one depth, got others.")
+        shape.append(len(data))
+    if shape[depth] != len(data):
+        raise Error(f"[tensor] lists at one depth must be of one length, got {shape[depth]} and {len(data)}.")
+    for item in data:
+        if not isinstance(item, (list, tuple, float, int)) and getattr(item, "ndim", 0) > 0:
+            item = item.tolist()
+        _flat(item, numbers, shape, depth + 1)
+
+
+def _of_lists(data: Any, dtype: Any) -> Tensor:
+    numbers: list[Any] = []
+    shape: list[int] = []
+    try:
+        _flat(data, numbers, shape, 0)
+    except TypeError:
+        raise Error(f"[tensor] takes numbers, nested lists of them, arrays and tensors, got {type(data).__name__}"
+                    f"{' with others' if isinstance(data, (list, tuple)) else ''}.") from None
+    kinds = set(map(type, numbers))
+    whole = bool(numbers) and kinds <= {int, bool}
+    x = _core.from_numpy(array.array("q" if whole else "d", numbers)).clone().reshape(shape)
+    return x.cast(dtype or (bool_ if kinds == {bool} else int64 if whole else float32))
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -16,26 +54,44 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     Python's floats become float32, ints int64; an array keeps its dtype, or gets the nearest of float32, float64,
     int64 and bool.
     """
-    return _core.tensor(data, dtype, requires_grad)
+    if isinstance(data, Tensor):
+        x = data.detach().clone()
+    elif isinstance(data, (list, tuple, float, int)):
+        x = _of_lists(data, dtype)
+    else:
+        try:
+            x = _core.readable(data).clone()
+        except (Error, TypeError):  # of another dtype, with strides of its own, or without the buffer protocol
+            if hasattr(data, "astype"):
+                wide = {"f": "float32", "i": "int64", "u": "int64"}.get(data.dtype.kind, data.dtype.name)
+                x = _core.readable(data.astype(wide if data.dtype.name not in _NAMES else data.dtype, order="C")).clone()
+            elif hasattr(data, "__dlpack__"):
+                x = _core.from_dlpack(data).clone()
+            else:
+                x = _of_lists(list(data) if isinstance(data, range) else data, dtype)
+    return (x if dtype is None else x.cast(dtype)).requires_grad_(requires_grad)
+
+
+_NAMES = ("float32", "float64", "int64", "bool")
 
 
 def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """`data` itself if it is a tensor, its values without a copy if it is an array that can be shared, else a copy."""
-    if not isinstance(data, (Tensor, list, tuple, int, float)):
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    for share in (_core.from_numpy, _core.from_dlpack):
         try:
-            data = _core.shared(data)
+            return as_tensor(share(data), dtype)
         except (Error, BufferError, TypeError):
-            return tensor(data, dtype)
-    if not isinstance(data, Tensor):
-        return tensor(data, dtype)
-    return data if dtype is None else data.to(dtype)
+            pass
+    return tensor(data, dtype)
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """All `fill_value`; without a dtype, that of the value."""
     if dtype is None:
         dtype = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else float32
-    return _core.full_of(size, float(fill_value), dtype, requires_grad)
+    return _core.full_of(size, float(fill_value), dtype).requires_grad_(requires_grad)
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -214,6 +270,39 @@ def _cast(to: dtype) -> Any:
     return method
 
 
+def _bools(*tensors: Any) -> list[Tensor]:
+    for x in tensors:
+        if isinstance(x, Tensor) and x.dtype is not bool_:
+            raise Error(f"[logical] needs bool tensors, got {x.dtype.name}.")
+    return [x.long() if isinstance(x, Tensor) else int(x) for x in tensors]
+
+
+def _and(self: Tensor, other: Any) -> Tensor:
+    a, b = _bools(self, other)
+    return (a * b) != 0
+
+
+def _or(self: Tensor, other: Any) -> Tensor:
+    a, b = _bools(self, other)
+    return (a + b) != 0
+
+
+def _xor(self: Tensor, other: Any) -> Tensor:
+    a, b = _bools(self, other)
+    return a != b
+
+
+def _dot(self: Tensor, other: Tensor) -> Tensor:
+    """The inner product of two vectors."""
+    if self.dim() != 1 or other.dim() != 1:
+        raise Error(f"[dot] needs two vectors, got {tuple(self.shape)} and {tuple(other.shape)}.")
+    return self @ other
+
+
+def _reduce(self: Tensor) -> Any:
+    return _unpickled, (self.tolist(), self.dtype.name, tuple(self.shape), self.requires_grad)
+
+
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) not in memo:
         copy = self.detach().clone()
@@ -242,6 +331,9 @@ _METHODS: dict[str, Any] = {
     "nelement": lambda self: self.numel(), "__dlpack__": _dlpack, "__dlpack_device__": lambda self: (1, 0),
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
     "__format__": lambda self, spec: format(self.item() if self.dim() == 0 else repr(self), spec),
+    "__and__": _and, "__rand__": _and, "__or__": _or, "__ror__": _or, "__xor__": _xor, "__rxor__": _xor,
+    "__invert__": lambda self: _bools(self)[0] == 0, "dot": _dot, "__reduce__": _reduce,
+    "t": lambda self: self if self.dim() < 2 else self.transpose(0, 1),
     "new_zeros": lambda self, *size: _core.zeros(*size, dtype=self.dtype),
     "new_ones": lambda self, *size: _core.ones(*size, dtype=self.dtype),
 }
@@ -253,3 +345,5 @@ for _name, _get in {"T": lambda self: self.permute(*range(self.dim() - 1, -1, -1
                     "__array_interface__": _interface}.items():
     setattr(Tensor, _name, property(_get))
 Tensor.__array_ufunc__ = None  # array + tensor asks the tensor
+_core.register({"Size": Size, "pair": ValuesAndIndices, "Parameter": Parameter, "tensor": tensor,
+                "dtypes": [float32, float64, int64, bool_, bfloat16, q8_0, q4_0]})

@@ -63,7 +63,3 @@ class Parameter(Tensor):
 
     def __reduce__(self) -> Any:
         return Parameter, (self.detach(), self.requires_grad)
-
-
-_core.register({"Size": Size, "pair": ValuesAndIndices, "Parameter": Parameter,
-                "dtypes": [float32, float64, int64, bool_, bfloat16, q8_0, q4_0]})

@@ -7,8 +7,6 @@ from typing import Any, Callable, Sequence
 from . import _core
 from ._types import Tensor
 
-jacobian, hessian, vjp, jvp, hvp = _core.jacobian, _core.hessian, _core.vjp, _core.jvp, _core.hvp
-
 
 class _Mode:
     """A setting of this thread, for a with block or a function that it decorates."""
@@ -109,6 +107,22 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False,
 def checkpoint(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     """function(*inputs) without keeping what it computes, which backward computes again."""
     return _core.checkpoint(function, list(inputs))
+
+
+def jacobian(function: Callable[[Tensor], Tensor], x: Tensor, create_graph: bool = False) -> Tensor:
+    """d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x)."""
+    with enable_grad():
+        x = x if create_graph and x.requires_grad else x.detach().requires_grad_()
+        y = function(x)
+        rows = [grad(one, x, retain_graph=True, create_graph=create_graph, allow_unused=True)[0]
+                if one.requires_grad else None for one in y.reshape(-1)]
+        rows = [x.detach() * 0 if row is None else row for row in rows]
+        return _core.stack(rows).reshape(*y.shape, *x.shape)
+
+
+def hessian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """d^2 f(x) / d x_i d x_j of a function with one value: the shape of x twice."""
+    return jacobian(lambda at: jacobian(function, at, create_graph=True).reshape(*at.shape), x.detach())
 
 
 class _Context:
