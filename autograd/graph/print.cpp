@@ -1,4 +1,4 @@
-#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/autograd/graph/print.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -32,10 +32,11 @@ std::string left_padded(const std::string& text, size_t width) {
 // Weights that are only stored print as their values in float32.
 Tensor readable(const Tensor& x) { return is_storage(x.dtype()) ? x.to(DType::float32) : x; }
 
-// The elements that are printed: all, or for more than a thousand, three at each end of a dimension.
+// The elements that are printed: all, or for more than the threshold, some at each end of a dimension.
 class Elements {
  public:
-  explicit Elements(const Tensor& x) : x_(x), is_summarized_(x.numel() > 1000) {}
+  explicit Elements(const Tensor& x, const PrintOptions& options = {})
+      : x_(x), edge_items_(options.edgeitems), is_summarized_(x.numel() > options.threshold) {}
 
  protected:
   // Statistics of the finite elements that are not 0.
@@ -67,7 +68,7 @@ class Elements {
   std::vector<std::string> texts(int dim, int64_t offset, const char* dots, const F& text_at) const {
     std::vector<std::string> all;
     for (const int64_t i : shown(dim)) {
-      if (is_cut(dim) && all.size() == kEdgeItems) all.emplace_back(dots);
+      if (is_cut(dim) && std::ssize(all) == edge_items_) all.emplace_back(dots);
       all.push_back(text_at(offset + i * x_.strides()[dim]));
     }
     return all;
@@ -85,17 +86,16 @@ class Elements {
   const Tensor& x_;
 
  private:
-  static constexpr int64_t kEdgeItems = 3;
-
-  bool is_cut(int dim) const { return is_summarized_ && x_.shape()[dim] > 2 * kEdgeItems; }
+  bool is_cut(int dim) const { return is_summarized_ && x_.shape()[dim] > 2 * edge_items_; }
 
   std::vector<int64_t> shown(int dim) const {
     std::vector<int64_t> indices;
     for (int64_t i = 0, size = x_.shape()[dim]; i < size; ++i)
-      if (!is_cut(dim) || i < kEdgeItems || i >= size - kEdgeItems) indices.push_back(i);
+      if (!is_cut(dim) || i < edge_items_ || i >= size - edge_items_) indices.push_back(i);
     return indices;
   }
 
+  int64_t edge_items_;
   bool is_summarized_;
 };
 
@@ -217,13 +217,15 @@ class NumpyPrinter : Elements {
 
 // -- PyTorch
 
-constexpr size_t kLineWidth = 80;
 constexpr size_t kIndent = 7;  // of "tensor("
 
 class TorchPrinter : Elements {
  public:
   // One format for all numbers, chosen by the smallest and largest that are shown.
-  explicit TorchPrinter(const Tensor& x) : Elements(x) {
+  TorchPrinter(const Tensor& x, const PrintOptions& options)
+      : Elements(x, options),
+        precision_(options.precision),
+        line_width_(static_cast<size_t>(options.linewidth)) {
     const bool floating = is_floating(x.dtype());
     if (floating) {
       const Range r = range();
@@ -235,6 +237,7 @@ class TorchPrinter : Elements {
       if (floating && (number(offset) == 0 || !std::isfinite(number(offset)))) return;
       width_ = std::max(width_, cell(offset).size());
     });
+    scientific_ = options.sci_mode.value_or(scientific_);  // PyTorch's width is that of its own choice
   }
 
   std::string text() const { return nested(0, 0, kIndent); }
@@ -245,8 +248,9 @@ class TorchPrinter : Elements {
     if (!is_floating(x_.dtype())) return integer(offset);
     const double x = number(offset);
     if (!std::isfinite(x)) return not_finite(x);
-    if (scientific_) return text_of(x, std::chars_format::scientific, 4);
-    return whole_ ? text_of(x, std::chars_format::fixed, 0) + "." : text_of(x, std::chars_format::fixed, 4);
+    if (scientific_) return text_of(x, std::chars_format::scientific, precision_);
+    return whole_ ? text_of(x, std::chars_format::fixed, 0) + "."
+                  : text_of(x, std::chars_format::fixed, precision_);
   }
 
   std::string nested(int dim, int64_t offset, size_t indent) const {
@@ -257,7 +261,7 @@ class TorchPrinter : Elements {
     const std::string newline = std::string(static_cast<size_t>(innermost ? 1 : x_.dim() - dim - 1), '\n') +
                                 std::string(indent + 1, ' ');
     const size_t per_line =
-        innermost ? std::max<size_t>(1, (kLineWidth - std::min(indent, kLineWidth)) / (width_ + 2)) : 1;
+        innermost ? std::max<size_t>(1, (line_width_ - std::min(indent, line_width_)) / (width_ + 2)) : 1;
     std::string text = "[";
     for (size_t i = 0; i < parts.size(); ++i) {
       if (i > 0) text += i % per_line == 0 ? "," + newline : ", ";
@@ -269,6 +273,8 @@ class TorchPrinter : Elements {
   bool whole_ = true;  // all numbers are integers
   bool scientific_ = false;
   size_t width_ = 1;
+  int precision_;
+  size_t line_width_;
 };
 
 // PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name, some several.
@@ -320,14 +326,19 @@ std::string numpy_string(const Tensor& x) {
   return NumpyPrinter(values).text();
 }
 
-std::string torch_string(const Tensor& x) {
+std::string torch_string(const Tensor& x) { return torch_string(x, {}); }
+
+std::string torch_string(const Tensor& x, const PrintOptions& options) {
   if (!x.defined()) return "tensor(undefined)";
+  if (options.precision < 0 || options.threshold < 0 || options.edgeitems < 0 || options.linewidth < 0)
+    fail("torch_string", "options must be numbers of at least 0, got ", options.precision, ", ",
+         options.threshold, ", ", options.edgeitems, " and ", options.linewidth, ".");
   const Tensor values = readable(x);
-  std::string text = "tensor(" + (x.numel() == 0 ? "[]" : TorchPrinter(values).text());
+  std::string text = "tensor(" + (x.numel() == 0 ? "[]" : TorchPrinter(values, options).text());
   const size_t newline = text.rfind('\n');
   size_t last_line = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;
   for (const std::string& suffix : torch_suffixes(x)) {
-    const bool fits = last_line + suffix.size() + 2 <= kLineWidth;
+    const bool fits = last_line + suffix.size() + 2 <= static_cast<size_t>(options.linewidth);
     text += (fits ? ", " : ",\n" + std::string(kIndent, ' ')) + suffix;
     last_line = suffix.size() + (fits ? last_line + 2 : kIndent);
   }

@@ -143,7 +143,8 @@ void add_into(Tensor& target, const Tensor& source) {
 }
 
 bool is_sole_owner(const Tensor& x) {
-  return x.impl()->use_count() == 1 && x.impl()->storage->use_count() == 1 && x.is_contiguous();
+  return x.impl()->use_count() == 1 && x.impl()->storage->use_count() == 1 &&
+         !x.impl()->storage->is_borrowed() && x.is_contiguous();
 }
 
 Tensor memory_for_sum(const Tensor& sum, const Shape& shape, DType dtype) {

@@ -173,9 +173,17 @@ autograd::Storage::Storage(int64_t bytes) : cache_(BlockCache::of_thread()), byt
   data_ = cache_ ? cache_->take(bytes) : system_allocate(class_bytes(size_class(bytes)));
 }
 
+autograd::Storage::Storage(std::byte* data, int64_t bytes, std::function<void()> release)
+    : cache_(nullptr),
+      data_(data),
+      bytes_(bytes),
+      release_(std::make_unique<std::function<void()>>(std::move(release))) {}
+
 autograd::Storage::~Storage() {
   delete packed_cache_.load(std::memory_order_relaxed);
-  if (!cache_)
+  if (release_)
+    (*release_)();
+  else if (!cache_)
     std::free(data_);
   else if (cache_ == BlockCache::mine())
     cache_->give(data_, bytes_);

@@ -3,12 +3,13 @@
 // Freed memory stays in a cache of the thread that made it, by size class, and is used again, so that
 // training does not allocate from the system at every step. What another thread frees goes back to the thread
 // that made it. The cache is trimmed when an allocation would exceed the thread's peak use by 256 MiB, and
-// emptied when the thread ends. Large blocks ask for huge pages.
+// emptied when the thread ends. Large blocks ask for huge pages. Bytes may also be borrowed from others.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -78,10 +79,14 @@ class Storage : public RefCounted {
  public:
   /// Uninitialised bytes. Throws RunError when the machine has no more memory.
   explicit Storage(int64_t bytes);
+  /// Bytes of others, which must stay until it calls `release`, on any thread. memory_use() has no part of
+  /// them.
+  Storage(std::byte* data, int64_t bytes, std::function<void()> release);
   ~Storage();
 
-  std::byte* data() const { return data_; }  ///< 64-byte aligned
-  int64_t bytes() const { return bytes_; }   ///< as requested
+  std::byte* data() const { return data_; }                 ///< 64-byte aligned, unless it is borrowed
+  int64_t bytes() const { return bytes_; }                  ///< as requested
+  bool is_borrowed() const { return release_ != nullptr; }  ///< whether others have the bytes
 
   /// Counts the calls of mutable_data(); backward compares it with the count when a tensor was saved.
   uint64_t version() const { return version_; }
@@ -106,6 +111,7 @@ class Storage : public RefCounted {
   int64_t bytes_;
   uint64_t version_ = 0;
   std::atomic<PackedCache*> packed_cache_ = nullptr;
+  std::unique_ptr<std::function<void()>> release_;  // of borrowed bytes only
 };
 
 /// For Ref.

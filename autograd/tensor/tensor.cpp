@@ -100,6 +100,29 @@ Tensor empty(const Shape& shape, DType dtype) {
   return Tensor(std::move(impl));
 }
 
+Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
+                std::function<void()> release) {
+  check_sizes("borrowed", shape);
+  if (is_storage(dtype)) fail("borrowed", "needs values to compute with, got ", name(dtype), ".");
+  if (shape.numel() > 0 && reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(element_size(dtype)) != 0)
+    fail("borrowed", "values must be aligned to ", element_size(dtype),
+         " bytes, got others. Hint: copy them.");
+  int64_t last = 0;  // the place of the last element
+  for (int i = 0; i < shape.size(); ++i) {
+    if (strides[i] < 0)
+      fail("borrowed", "strides must be at least 0, got ", strides, ". Hint: copy the values.");
+    last += std::max<int64_t>(shape[i] - 1, 0) * strides[i];
+  }
+  Ref<TensorImpl> impl(new TensorImpl);
+  impl->storage = Ref<Storage>(
+      new Storage(static_cast<std::byte*>(data), (last + 1) * element_size(dtype), std::move(release)));
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->dtype = dtype;
+  impl->contiguous = packed(shape, strides);
+  return Tensor(std::move(impl));
+}
+
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
   const TensorImpl& b = checked(base);
   if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))

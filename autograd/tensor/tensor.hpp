@@ -13,6 +13,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <optional>
@@ -179,6 +180,11 @@ struct TensorImpl : RefCounted {
 
 /// Uninitialised, packed.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
+/// Values of others, such as a NumPy array, without a copy: the element at `data` is the first one. They must
+/// stay until `release` is called, which happens on any thread when no tensor needs them. Throws Error for
+/// dtypes that are only stored, for values that are not aligned to their size, and for negative strides.
+Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
+                std::function<void()> release);
 /// A second handle on the same storage with other geometry, outside the graph.
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
 

@@ -66,8 +66,6 @@ TEST_CASE("errors and notes obey nobody") {
     CHECK_HAS(outcome.err, word);
   };
   refused(args("info no\x1b[2Jne\x07"), "no\\x1b[2Jne\\x07");
-  refused({"replay", scratch.file("a.json", "[{\"name\": \"\\u001b[2J\\u009b\", \"steps\": 1}]")},
-          "case '\\x1b[2J\\u009b'");
   refused(args("train --decay \x1b]0;x\x07"), "\\x1b]0;x\\x07");
   scratch.file(
       "config.json",

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "data/small_vocabulary.hpp"
-#include "gradus/annexes/cases/read.hpp"
 #include "gradus/annexes/formats/foreign/pickle.hpp"
 #include "gradus/annexes/formats/foreign/zip.hpp"
 #include "gradus/annexes/formats/gguf/gguf.hpp"
@@ -178,10 +177,6 @@ void read_gguf(std::string_view bytes) {
       for (uint64_t i = 0; i < list->count; ++i) (void)list->shown(i);
 }
 
-void read_replay(std::string_view bytes) { (void)cases::read_programs(bytes, kFile); }
-
-void read_conform(std::string_view bytes) { (void)cases::read_calls(bytes, kFile); }
-
 }  // namespace
 
 const std::vector<Reader>& readers() {
@@ -205,8 +200,6 @@ const std::vector<Reader>& readers() {
       {"toml", read_toml},
 #endif
       {"gguf", read_gguf},
-      {"replay", read_replay},
-      {"conform", read_conform},
   };
   return all;
 }

@@ -8,7 +8,7 @@ BEGIN {
   # those before it, but for what `never` says.
   floors = split("files autograd/kernels autograd/tensor autograd/random autograd/graph autograd/engine autograd/ops " \
                  "autograd/functional autograd/reference autograd/gradcheck autograd/gradcheck/cases nn models data train cli annexes/fast annexes/pages annexes/layers annexes/mpi annexes/formats annexes/teach annexes/bench " \
-                 "annexes/sweep annexes/cases", floor)
+                 "annexes/sweep annexes/cases python", floor)
   for (i = 1; i <= floors; ++i) rank[floor[i]] = i
   never["data"] = " nn models "
   only["autograd", "files"] = "files/error.hpp"  # a library of tensors reads no files
@@ -62,6 +62,7 @@ function look_at(file, name, where, from, to, path, is_header) {
   if (name ~ /^CLI\// && file !~ /^(cli|annexes\/[a-z]+\/verbs)\//) complain(where, "CLI11 belongs to the command line")
   if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|settings|train_json|memory)\./)
     complain(where, "train/ trains any model; only decoder, memory and the settings of `gradus train` know the decoder")
+  if (name ~ /^pybind11\// && file !~ /^python\//) complain(where, "pybind11 belongs to the Python package")
   if (name ~ /^catch/) complain(where, "Catch2 belongs in tests")
   if (name !~ /^gradus\//) return
 

@@ -18,5 +18,5 @@ if find files autograd nn models data train cli -name CMakeLists.txt ! -path '*/
   echo "the main house is built without annexes"
   exit 1
 fi
-find files autograd nn models data train cli annexes -path '*/templates/*' -prune -o -type f \( -name '*.hpp' -o -name '*.cpp' \) -print 2>/dev/null | LC_ALL=C sort |
+find files autograd nn models data train cli annexes python -path '*/templates/*' -prune -o -type f \( -name '*.hpp' -o -name '*.cpp' \) -print 2>/dev/null | LC_ALL=C sort |
   awk -v map="$map" -f "$here/include_order.awk"

@@ -80,9 +80,9 @@ bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
 printf 'file(READ annexes/pages/page.html page)\n' >"$tree/nn/CMakeLists.txt"
 fails '*the main house is built without annexes*' "$here/include_order.sh" "$tree"
 rm "$tree/nn/CMakeLists.txt"
-bad include_order train/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
+bad include_order train/a.cpp '#include "gradus/annexes/bench/measure.hpp"\n'
 bad include_order nn/a.cpp '#include "gradus/annexes/layers/convolution.hpp"\n'
-bad include_order annexes/layers/a.cpp '#include "gradus/annexes/cases/replay.hpp"\n'
+bad include_order annexes/layers/a.cpp '#include "gradus/annexes/bench/measure.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'

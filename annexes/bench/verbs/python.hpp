@@ -34,4 +34,28 @@ inline std::string help_of(std::string_view script) {
   fail(verb, "Python 3 must be installed, got no python3 that runs. Hint: apt-get install python3.");
 }
 
+/// Becomes Python 3, which runs the verb as main(words) of the module gradus.VERB. Throws Error if there is
+/// no Python; without the package, Python says what to install.
+[[noreturn]] inline void become_module(const std::string& verb, const std::vector<std::string>& words) {
+  // The package is that of this program's build, or the one that is installed. The first python3 may be
+  // another version.
+  static const std::string script = R"(import importlib, os, sys
+verb, program, *words = sys.argv[1:]
+sys.path[:] = [os.path.join(os.path.dirname(program), "..", "python"), *filter(None, sys.path)]
+try:
+    module = importlib.import_module("gradus." + verb)
+except ImportError as e:
+    system = "/usr/bin/python3"
+    if os.access(system, os.X_OK) and not os.path.samefile(sys.executable, system):
+        os.execv(system, [system, *sys.orig_argv[1:]])
+    print(f"[{verb}] Python must have the package gradus, got: {e}. Hint: apt-get install python3-gradus, or build it with "
+          "./gradus python.", file=sys.stderr)
+    sys.exit(2)
+sys.exit(module.run_main(lambda: module.main(words))))";
+  std::vector<std::string> command{"python3", "-BXutf8", "-c", script, verb, this_program()};
+  command.insert(command.end(), words.begin(), words.end());
+  become(command);
+  fail(verb, "Python 3 must be installed, got no python3 that runs. Hint: apt-get install python3-gradus.");
+}
+
 }  // namespace gradus::cli

@@ -1,0 +1,249 @@
+"""Module: a layer or a model written in Python, with its parameters found by name."""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from . import _core
+from ._types import Parameter, Tensor
+
+Error = _core.Error
+
+
+class Module:
+    """A layer or a model: its call is forward().
+
+    Parameters, modules, and lists, tuples and dictionaries of these are found in its attributes, in the order in which
+    they were assigned. Their names are paths: blocks.0.attn.c_attn.weight. There is nothing to register, and super()
+    need not be called.
+    """
+
+    training = True
+
+    def forward(self, *args: Any, **options: Any) -> Any:
+        """What the call computes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method forward()")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.forward(*args, **options)
+
+    # -- members
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        """Names and values: parameters, buffers, and children, those in lists and dictionaries too."""
+        buffers = vars(self).get("_buffers", ())
+        for name, value in vars(self).items():
+            for path, item in _items(name, value):
+                if isinstance(item, (Module, Parameter)) or path in buffers and item is not None:
+                    yield path, item
+
+    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """(name, Parameter, buffer or layer of the library) of this module and its descendants."""
+        for name, value in self._members():
+            if isinstance(value, Module):
+                yield from value._parts(f"{prefix}{name}.")
+            else:
+                yield prefix + name, value
+
+    def _assembly(self) -> Any:
+        return _core.Assembly(list(self._parts()), False)
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module, whose name is empty, and its descendants."""
+        yield prefix, self
+        for name, value in self._members():
+            if isinstance(value, Module):
+                yield from value.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Module]:
+        """The same without the names."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules right below this one."""
+        return ((name, value) for name, value in self._members() if isinstance(value, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The same without the names."""
+        return (child for _, child in self.named_children())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Each parameter once, under its first name."""
+        return iter(self._assembly().named_parameters())
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The same without the names."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """State that is saved with the parameters, but not trained."""
+        return iter(self._assembly().named_buffers())
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """self.<name> = tensor; it is part of the state if persistent."""
+        if persistent:
+            vars(self).setdefault("_buffers", set()).add(name)
+        setattr(self, name, tensor)
+
+    def apply(self, function: Any) -> Module:
+        """Calls function(module) for all descendants, then for this module."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    # -- state
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters, then buffers, outside the graph; they share storage with the module's."""
+        return dict(self._assembly().state_dict())
+
+    def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> tuple[list[str], list[str]]:
+        """Copies values in; returns the names that were missing and unexpected. Raises one Error that lists all
+        misshaped names and, if strict, all missing and unexpected ones; nothing is changed then."""
+        return self._assembly().load_state_dict(dict(state_dict), strict)
+
+    def save(self, path: Any, metadata: Any = None) -> None:
+        """Writes the state as a safetensors file."""
+        _core.save_file(self.state_dict(), path, metadata or {"format": "pt"})
+
+    def summary(self) -> str:
+        """A table of parameters and buffers with their shapes, and the number of elements."""
+        return self._assembly().summary()
+
+    # -- modes
+
+    def train(self, mode: bool = True) -> Module:
+        """Sets the mode of this module and its descendants: dropout is for training only."""
+        for module in self.modules():
+            module._set_mode(mode)
+        return self
+
+    def _set_mode(self, mode: bool) -> None:
+        self.training = mode
+
+    def eval(self) -> Module:
+        """Evaluation: nothing is dropped."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Trains or freezes all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self) -> None:
+        """Every gradient becomes None."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Module:
+        """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
+        for arg in (*args, dtype):
+            if arg is None or isinstance(arg, str) and arg.startswith("cpu") or getattr(arg, "type", "") == "cpu":
+                continue
+            for module in self.modules():
+                module._convert(arg)
+        return self
+
+    def _convert(self, dtype: Any) -> None:
+        for name, value in list(vars(self).items()):
+            if isinstance(value, Tensor) and value.dtype.is_floating_point:
+                new = value.detach().to(dtype)
+                setattr(self, name, Parameter(new, value.requires_grad) if isinstance(value, Parameter) else new)
+            elif isinstance(value, (list, tuple, dict)) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
+                raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
+
+    def double(self) -> Module:
+        """to(float64)."""
+        return self.to("float64")
+
+    def float(self) -> Module:
+        """to(float32)."""
+        return self.to("float32")
+
+    def extra_repr(self) -> str:
+        """What repr() says of this module itself."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self.named_children()]
+        inside = "\n  " + "\n  ".join(lines) + "\n" if lines else self.extra_repr()
+        return f"{type(self).__name__}({inside})"
+
+
+def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from _items(f"{name}.{i}", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _items(f"{name}.{key}", item)
+    else:
+        yield name, value
+
+
+class Layer(Module):
+    """A layer of the library. Its parameters are attributes: layer.weight, attention.c_attn.weight."""
+
+    def __init__(self, core: Any) -> None:
+        vars(self)["_core"] = core
+
+    def forward(self, input: Tensor, generator: Any = None) -> Tensor:
+        return _core.call_layer(self._core, input, generator)
+
+    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        yield prefix.rstrip(".") or "", self._core
+
+    def _assembly(self) -> Any:
+        return self._core.module()
+
+    def _set_mode(self, mode: bool) -> None:
+        self._core.train(mode)
+        vars(self)["training"] = mode
+
+    def _convert(self, dtype: Any) -> None:
+        self._core.to(dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_core" not in vars(self):
+            raise AttributeError(name)
+        return _member(self._core, name, type(self).__name__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self._core.set(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __deepcopy__(self, memo: Any) -> Layer:
+        copy = type(self).__new__(type(self))
+        vars(copy).update(vars(self), _core=self._core.deep_copy())
+        return copy
+
+    def extra_repr(self) -> str:
+        return vars(self).get("_arguments", "")
+
+
+class _Path:
+    """A part of a layer, by its name: attention.c_attn."""
+
+    def __init__(self, core: Any, path: str) -> None:
+        vars(self).update(_core=core, _path=path)
+
+    def __getattr__(self, name: str) -> Any:
+        return _member(self._core, f"{self._path}.{name}", self._path)
+
+    def __setattr__(self, name: str, value: Tensor) -> None:
+        self._core.set(f"{self._path}.{name}", value)
+
+
+def _member(core: Any, name: str, owner: str) -> Any:
+    module = core.module()
+    tensors = dict(module.named_parameters() + module.named_buffers())
+    if name in tensors:
+        return tensors[name]
+    if any(known.startswith(name + ".") for known in tensors):
+        return _Path(core, name)
+    if name in ("bias", "weight"):
+        return None
+    raise AttributeError(f"{owner} has no attribute {name!r}")

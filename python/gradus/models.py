@@ -1,0 +1,160 @@
+"""Decoders, files, training with exact resume, and looks inside of a model."""
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any, Callable
+
+from . import _core
+from ._module import Layer, Module
+from ._types import Tensor
+
+
+class Decoder(Layer):
+    """A language model: idx (B, T) int64 -> logits (B, T, V).
+
+    Decoder("gpt2", vocab_size=65, n_layer=4, n_head=4, n_embd=128) makes one of an architecture or a preset.
+    """
+
+    def __init__(self, arch: str = "gpt2", generator: Any = None, **sizes: Any) -> None:
+        super().__init__(_core.make_decoder(arch, {k: float(v) for k, v in sizes.items()}, generator))
+        self.tokenizer: Any = None
+
+    @classmethod
+    def _of(cls, core: Any, tokenizer: Any) -> Decoder:
+        self = cls.__new__(cls)
+        vars(self).update(_core=core, tokenizer=tokenizer)
+        return self
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The architecture and its sizes."""
+        return _core.decoder_config(self._core)
+
+    def loss(self, idx: Tensor, targets: Tensor, generator: Any = None) -> Tensor:
+        """Mean cross-entropy, nats per token: idx, targets (B, T) int64 -> (). Targets of -100 do not count."""
+        return _core.decoder_loss(self._core, idx, targets, generator)
+
+    def generate(self, prompt: Any, max_new_tokens: int = 200, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
+                 min_p: float = 0.0, repetition_penalty: float = 1.0, generator: Any = None, on_token: Any = None) -> Any:
+        """What follows the prompt, without it: a text for a text, tokens for tokens. on_token(token) may return False
+        to stop."""
+        if isinstance(prompt, str) and self.tokenizer is None:
+            raise _core.Error("[generate] a text takes a tokenizer, got none. Hint: pass tokens, or set model.tokenizer.")
+        tokens = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(map(int, prompt))
+        new = _core.generate(self._core, tokens, max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
+                             generator, on_token)
+        return self.tokenizer.decode(new) if isinstance(prompt, str) else new
+
+    def save_pretrained(self, folder: Any) -> None:
+        """Writes config.json and model.safetensors, which Hugging Face's transformers reads."""
+        _core.save_pretrained(self._core, folder)
+
+
+def load(folder: Any) -> Decoder:
+    """The best model of a run folder, with its tokenizer."""
+    return Decoder._of(*_core.load(folder, True))
+
+
+def pretrained(folder: Any) -> Decoder:
+    """The model of a folder of Hugging Face's transformers, with its tokenizer if there is one."""
+    try:
+        return load(folder)
+    except _core.Error as error:
+        if "tokenizer" not in str(error) and "vocab.json" not in str(error):
+            raise
+        return Decoder._of(*_core.load(folder, False))
+
+
+def load_file(path: Any, keep_float64: bool = True) -> dict[str, Tensor]:
+    """The tensors of a safetensors file or of a checkpoint of PyTorch, by name."""
+    return _core.load_file(path, keep_float64)[0]
+
+
+def save_file(tensors: dict[str, Tensor], path: Any, metadata: Any = None) -> None:
+    """Writes a safetensors file, whole or not at all."""
+    _core.save_file(dict(tensors), path, metadata or {"format": "pt"})
+
+
+def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any], folder: Any = "", validation: Any = (),
+        optimizer: Any = None, lr: Any = None, on_step: Any = None, **loop: Any) -> dict[str, Any]:
+    """Trains with the library's loop. Returns {"steps": ..., "val_loss": ..., "finished": ...}.
+
+    loss(model, x, y) is a mean over the targets; batches(batch) draws (x, y) with the default random stream, which the
+    run owns meanwhile. In a folder the run is saved, and the same call resumes it with the same bits; Ctrl-C saves after
+    the step, then raises KeyboardInterrupt; a second one raises it at once. optimizer: (kind, options), as ("adamw", {"weight_decay": 0.1}). lr(step): the rate.
+    loop: steps, batch, accum, micro, clip, seed, ema, eval_every, patience, save_every, keep.
+    """
+    def call(batch: Any, training: bool) -> Tensor:
+        if model.training != training:
+            model.train(training)
+        return loss(model, *batch)
+
+    stops: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        if stops:
+            raise KeyboardInterrupt
+        stops.append(number)
+
+    rate = (lambda step: lr) if isinstance(lr, (int, float)) else lr
+    chosen = None if optimizer is None else (optimizer[0], {k: float(v) for k, v in optimizer[1].items()}, False)
+    calls = _core.Callables(call, batches, rate, on_step, lambda: bool(stops))
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, stop) if main else None
+    try:
+        report = _core.fit(model._assembly(), calls, str(folder), list(validation), chosen,
+                           {k: float(v) for k, v in loop.items()})
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
+    if stops:
+        raise KeyboardInterrupt
+    return report
+
+
+def _listed(patterns: Any) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def watch(model: Module, patterns: Any, gradients: bool = False) -> Any:
+    """Keeps the values of the next calls under their names: watch(model, ["h.*.attn.pattern"])["h.0.attn.pattern"]."""
+    return _core.Activations(model._assembly(), _listed(patterns), gradients)
+
+
+class Intervention:
+    """Replaces values inside a model, until remove() or the end of a with block."""
+
+    def __init__(self, model: Module, patterns: Any, replace: Callable[[Tensor, str], Tensor]) -> None:
+        self._held = _core.Intervention(model._assembly(), _listed(patterns), replace)
+
+    @classmethod
+    def _of(cls, held: Any) -> Intervention:
+        self = cls.__new__(cls)
+        self._held = held
+        return self
+
+    def remove(self) -> None:
+        """The model computes its own values again."""
+        self._held = None
+
+    def __enter__(self) -> Intervention:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+def ablate(model: Module, patterns: Any) -> Intervention:
+    """Zeros in place of the values."""
+    return Intervention._of(_core.Intervention.ablate(model._assembly(), _listed(patterns)))
+
+
+def scale(model: Module, patterns: Any, factor: float) -> Intervention:
+    """The values times `factor`."""
+    return Intervention._of(_core.Intervention.scale(model._assembly(), _listed(patterns), factor))
+
+
+def patch(model: Module, patterns: Any, source: Any) -> Intervention:
+    """The values that watch() kept in another call."""
+    return Intervention._of(_core.Intervention.patch(model._assembly(), _listed(patterns), source))

@@ -1,0 +1,2 @@
+"""torch.utils: data sets and batches."""
+from . import data

@@ -1,0 +1,101 @@
+// The Python object of a tensor, and what the other files of the module share: errors, dtypes, references.
+//
+// gradus.Tensor is a type of CPython's own making, not one of pybind11: an operation then costs a tenth. A
+// leaf that requires gradients has one object as long as Python holds it, so that `layer.weight is
+// layer.weight`; a result has one for each time it is returned. All functions are called with the
+// interpreter's lock (GIL).
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+
+namespace gradus::python {
+
+namespace py = pybind11;
+
+/// A gradus.Tensor, or an instance of a class that Python derives from it.
+struct TensorObject {
+  PyObject_HEAD Tensor tensor;  ///< defined
+  PyObject* weak_references;    ///< for CPython
+  const void* leaf;             ///< the impl under which it is registered; null: it is not
+};
+
+/// What gradus/__init__.py gives to the module.
+struct Registered {
+  PyTypeObject* tensor = nullptr;     ///< gradus.Tensor
+  PyTypeObject* parameter = nullptr;  ///< gradus.nn.Parameter
+  PyObject* size = nullptr;           ///< gradus.Size, a tuple
+  PyObject* make_tensor = nullptr;    ///< gradus.tensor
+  PyObject* pair = nullptr;           ///< the namedtuple (values, indices)
+  std::vector<PyObject*> dtypes{};    ///< gradus.float32, ..., in the order of DType
+  PyObject* error = nullptr;          ///< gradus.Error
+  PyObject* run_error = nullptr;      ///< gradus.RunError
+};
+/// The one of this process.
+Registered& registered();
+
+/// Whether it is a gradus.Tensor.
+inline bool is_tensor(PyObject* o) {
+  return Py_TYPE(o) == registered().tensor || PyType_IsSubtype(Py_TYPE(o), registered().tensor) != 0;
+}
+/// The tensor of an object for which is_tensor() holds.
+inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+/// A new reference to the object of a tensor; to None for an undefined one.
+PyObject* wrap(Tensor tensor);
+/// The same for a parameter: a new object is a gradus.nn.Parameter.
+PyObject* wrap_parameter(const Tensor& tensor);
+/// Makes a leaf, or freezes it: Tensor::requires_grad_().
+void set_requires_grad(PyObject* self, bool on);
+/// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded; else the
+/// object becomes that of the result, and other views of the old values keep these. Throws Error for a leaf
+/// that requires gradients, and for another shape or dtype.
+void become(PyObject* self, const Tensor& result, const char* op);
+
+/// Under anomaly detection: remembers the Python line that is running as the one that recorded this result.
+void note_line(const Tensor& result);
+
+/// The Python exception for what is being caught: call it in catch (...).
+void set_python_error() noexcept;
+
+PyObject* dtype_object(DType dtype);  ///< borrowed
+/// The dtype that an object names: gradus.float32, "float32", or the types float, int and bool. Returns false
+/// for others.
+bool dtype_from(PyObject* o, DType& dtype);
+PyObject* size_object(const Shape& shape);  ///< a new gradus.Size
+/// A number: int, float, bool or what converts to one, such as NumPy's. Returns false for others.
+bool number_from(PyObject* o, double& number);
+
+/// A counted reference that may be dropped on any thread, with or without the GIL.
+std::shared_ptr<PyObject> shared_reference(PyObject* o);
+
+/// A stream of random numbers that several threads may share.
+struct RandomStream;
+
+/// Makes gradus.Tensor. Called once.
+void make_tensor_type(py::module_& m);
+/// Subscripts: x[key] and x[key] = value.
+PyObject* get_item(PyObject* self, PyObject* key);
+int set_item(PyObject* self, PyObject* key, PyObject* value);
+
+/// Adds the buffer protocol's and DLPack's functions.
+void add_arrays(py::module_& m);
+/// For the type: the buffer protocol.
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
+
+void add_operations(py::module_& m);  ///< the table of operations
+void add_autograd(py::module_& m);    ///< backward, grad, hooks, modes
+void add_layers(py::module_& m);      ///< the C++ layers
+void add_training(py::module_& m);    ///< optimizers, fit
+void add_models(py::module_& m);      ///< decoders, tokenizers, files of tensors, watches
+void add_gradcheck(py::module_& m);   ///< gradcheck of functions of Python
+
+}  // namespace gradus::python

@@ -1,0 +1,96 @@
+// Subscripts as NumPy and PyTorch read them.
+#include <cmath>
+#include <variant>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/python/object.hpp"
+
+namespace gradus::python {
+namespace {
+
+std::optional<int64_t> bound_from(py::handle o) {
+  if (o.is_none()) return {};
+  const Py_ssize_t bound = PyNumber_AsSsize_t(o.ptr(), PyExc_IndexError);
+  if (bound == -1 && PyErr_Occurred()) throw py::error_already_set();
+  return bound;
+}
+
+Tensor tensor_made_of(PyObject* data) {
+  return tensor_of(py::handle(registered().make_tensor)(py::handle(data)).ptr());
+}
+
+TensorIndex subscript_from(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o);
+  if (PyBool_Check(o)) return full({}, o == Py_True ? 1.0 : 0.0, DType::boolean);
+  if (o == Py_None) return None;
+  if (o == Py_Ellipsis) return Ellipsis;
+  if (PySlice_Check(o)) {
+    const auto slice = py::reinterpret_borrow<py::object>(o);
+    return Slice(bound_from(slice.attr("start")), bound_from(slice.attr("stop")),
+                 bound_from(slice.attr("step")).value_or(1));
+  }
+  if (PyIndex_Check(o) && !PyObject_CheckBuffer(o)) return *bound_from(o);
+  if (PyObject_HasAttrString(o, "__index__") && !PyObject_HasAttrString(o, "__len__")) return *bound_from(o);
+  const Tensor list = tensor_made_of(o);
+  return list.numel() == 0 ? list.to(DType::int64) : list;
+}
+
+struct Key {
+  explicit Key(PyObject* key) {
+    const Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      subscripts.push_back(subscript_from(PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key));
+      has_tensors = has_tensors || std::holds_alternative<Tensor>(subscripts.back().value());
+    }
+  }
+  std::vector<TensorIndex> subscripts;
+  bool has_tensors = false;
+};
+
+Tensor value_from(PyObject* value, DType dtype) {
+  if (is_tensor(value)) return tensor_of(value);
+  double number = 0;
+  if (!number_from(value, number)) return tensor_made_of(value).to(dtype);
+  if (dtype == DType::int64 && number != std::floor(number))
+    fail("setitem", "an int64 tensor takes whole numbers, got ", number, ".");
+  return full({}, number, dtype);
+}
+
+// x with `value` at the places of the key; recorded if gradients flow to one of them.
+Tensor with_values(const Tensor& x, const Key& key, const Tensor& value) {
+  const Tensor places = arange(0, static_cast<double>(x.numel())).reshape(x.shape()).index(key.subscripts);
+  const Tensor source = value.to(x.dtype()).expand(places.shape()).reshape({-1});
+  return scatter(x.reshape({-1}), 0, places.reshape({-1}), source).reshape(x.shape());
+}
+
+}  // namespace
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  try {
+    return wrap(tensor_of(self).index(Key(key).subscripts));
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  try {
+    if (!value) fail("setitem", "the elements of a tensor cannot be deleted.");
+    const Key at(key);
+    Tensor& x = tensor_of(self);
+    const Tensor given = value_from(value, x.dtype());
+    const bool is_recorded = grad_enabled() && (x.requires_grad() || given.requires_grad());
+    if (is_recorded || at.has_tensors)
+      become(self, with_values(x, at, given), "setitem");
+    else
+      x.detach().index(at.subscripts).copy_(given);
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+}  // namespace gradus::python

@@ -1,0 +1,221 @@
+"""gradus.torch: the names that notebooks and the book's chapters 2 to 5 use, PyTorch's random streams, files, batches, printing.
+
+Expected numbers are PyTorch 1.13's; with PyTorch installed they are computed again."""
+import io
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import gradus.torch as torch
+from gradus.torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+
+try:
+    import torch as pytorch  # noqa: of the system
+    pytorch = pytorch if pytorch is not torch else None
+except ImportError:
+    pytorch = None
+if pytorch is None or not pytorch.__version__.startswith("1.13") or pytorch.backends.mkl.is_available():
+    pytorch = None
+
+NAMES = """Tensor Size device dtype float32 float64 int64 long bool float double inf nan pi tensor arange linspace zeros ones full empty eye
+zeros_like ones_like rand randn randint randperm normal manual_seed initial_seed get_rng_state set_rng_state Generator multinomial bernoulli
+no_grad inference_mode enable_grad set_grad_enabled is_grad_enabled softmax log_softmax exp log sqrt tanh sigmoid relu abs pow sin cos erf
+sum mean var std max min argmax argmin all any cumsum topk sort where masked_fill tril triu matmul mm bmm dot einsum cat stack concat split
+chunk transpose permute reshape flatten squeeze unsqueeze numel equal allclose isclose isnan bincount unique clamp maximum minimum save load
+set_printoptions is_tensor from_numpy cuda.is_available backends.mps.is_available
+nn.Module nn.Parameter nn.Linear nn.Embedding nn.LayerNorm nn.Dropout nn.GELU nn.ReLU nn.SiLU nn.Tanh nn.Sigmoid nn.Softmax nn.Identity
+nn.Flatten nn.Sequential nn.ModuleList nn.ModuleDict nn.CrossEntropyLoss nn.MSELoss nn.functional.softmax nn.functional.cross_entropy
+nn.functional.gelu nn.functional.relu nn.functional.dropout nn.functional.mse_loss nn.functional.log_softmax nn.functional.embedding
+nn.functional.linear nn.functional.layer_norm nn.functional.scaled_dot_product_attention nn.functional.one_hot nn.functional.normalize
+nn.utils.clip_grad_norm_ nn.init optim.SGD optim.Adam optim.AdamW utils.data.Dataset utils.data.DataLoader utils.data.TensorDataset
+autograd.grad autograd.Function""".split()
+METHODS = """T mT abs all allclose any argmax argmin backward bool chunk clone contiguous copy_ cos cpu cumsum data detach device dim double dtype
+exp expand fill_ flatten float gather grad grad_fn is_contiguous is_floating_point is_leaf item log long masked_fill masked_fill_ matmul max
+mean min mul_ ndim norm normal_ numel numpy permute pow register_hook repeat requires_grad requires_grad_ reshape scatter select shape sin
+size softmax sort split sqrt squeeze std stride sum t tanh to tolist topk transpose tril triu unbind uniform_ unsqueeze var view
+zero_""".split()
+
+
+def both(test):
+    """Runs a test of a function of the module, with gradus.torch and, if it is there, with PyTorch."""
+    def run(self):
+        got = test(self, torch)
+        if pytorch is not None:
+            self.assertEqual(got, test(self, pytorch))
+    return run
+
+
+class Names(unittest.TestCase):
+    def test_each_is_there(self):
+        self.assertGreater(len(NAMES), 120)
+        for name in NAMES:
+            with self.subTest(name):
+                found = torch
+                for part in name.split("."):
+                    found = getattr(found, part)
+        for name in METHODS:
+            with self.subTest(name):
+                self.assertTrue(hasattr(torch.Tensor, name))
+
+    def test_a_missing_name_says_which_and_the_nearest(self):
+        for module, name, words in [(torch, "softmaxx", "torch.softmaxx. The nearest is torch.softmax."),
+                                    (torch.nn, "Liner", "torch.nn.Liner. The nearest is torch.nn.Linear."),
+                                    (torch.nn.functional, "gelo", "torch.nn.functional.gelo. The nearest is torch.nn.functional.gelu."),
+                                    (torch.optim, "Adamw", "torch.optim.Adamw. The nearest is torch.optim.Ada"), (torch, "qqqq", "torch.qqqq. docs")]:
+            with self.subTest(name), self.assertRaisesRegex(AttributeError, words.replace(".", r"\.")):
+                getattr(module, name)
+        self.assertFalse(hasattr(torch, "compile_nothing"))
+
+    def test_as_torch(self):
+        folder = pathlib.Path(torch.__file__).parents[1] / "as_torch"
+        code = "import torch, torch.nn.functional as F\nfrom torch import nn\nimport gradus.torch\nprint(torch is gradus.torch, F is torch.nn.functional)"
+        for kind, masks in (("1", "False"), ("mkl", "True")):
+            path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+            run = subprocess.run([sys.executable, "-c", code + "\nprint(torch.backends.mkl.is_available())"], capture_output=True, text=True,
+                                 env={**os.environ, "PYTHONPATH": path, "GRADUS_AS_TORCH": kind})
+            self.assertEqual(run.stdout, f"True True\n{masks}\n", run.stderr)
+
+
+class Random(unittest.TestCase):
+    @both
+    def test_the_stream_of_a_seed(self, torch):
+        torch.manual_seed(123)
+        got = [torch.rand(2).tolist(), torch.randn(3).tolist(), torch.randint(0, 10, (4,)).tolist(), torch.randperm(5).tolist(),
+               torch.nn.Linear(3, 2).weight.tolist(), torch.nn.Embedding(3, 2).weight.tolist(), torch.randn(20).tolist()[-1],
+               torch.nn.Dropout(0.5)(torch.ones(8)).tolist(), torch.multinomial(torch.tensor([0.1, 0.2, 0.7]), 2).tolist()]
+        self.assertAlmostEqual(got[0][0], 0.29611194, 8)
+        return got
+
+    def test_masks_of_mkl(self):
+        torch.set_masks("mkl")
+        try:
+            torch.manual_seed(2024)
+            self.assertEqual(torch.nn.Dropout(0.5)(torch.ones(4, 5)).tolist(), GOLDEN)
+        finally:
+            torch.set_masks("default")
+        with self.assertRaisesRegex(torch.Error, "must be default or mkl, got 'cuda'"):
+            torch.set_masks("cuda")
+
+    @both
+    def test_a_state_continues(self, torch):
+        torch.manual_seed(5)
+        torch.rand(3)
+        state = torch.get_rng_state()
+        first = torch.rand(2).tolist()
+        torch.set_rng_state(state)
+        self.assertEqual(torch.rand(2).tolist(), first)
+        return torch.initial_seed()
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, i):
+        return torch.tensor([i, i * i]), i
+
+
+class Batches(unittest.TestCase):
+    def test_items_are_stacked(self):
+        batches = list(DataLoader(Squares(), batch_size=3))
+        self.assertEqual([len(b[1]) for b in batches], [3, 3, 1])
+        self.assertEqual(batches[0][0].tolist(), [[0, 0], [1, 1], [2, 4]])
+        self.assertEqual(len(DataLoader(Squares(), batch_size=3, drop_last=True)), 2)
+        self.assertEqual([len(b[1]) for b in DataLoader(Squares(), batch_size=3, drop_last=True)], [3, 3])
+
+    @both
+    def test_shuffled_as_pytorch_does(self, torch):
+        data = torch.utils.data
+        torch.manual_seed(123)
+        x = data.TensorDataset(torch.arange(10), torch.arange(10) * 2)
+        loader = data.DataLoader(x, batch_size=4, shuffle=True, num_workers=0)
+        passes = [[a.tolist() for a, _ in loader] for _ in range(2)]
+        self.assertNotEqual(*passes)
+        parts = [list(p.indices) for p in data.random_split(x, [7, 3])]
+        return passes, parts, torch.rand(1).tolist()
+
+    def test_dictionaries_and_numbers(self):
+        batch = torch.utils.data.default_collate([{"x": 1.5, "y": "a"}, {"x": 2.5, "y": "b"}])
+        self.assertEqual(batch["x"].dtype, torch.float64)
+        self.assertEqual((batch["x"].tolist(), batch["y"]), ([1.5, 2.5], ["a", "b"]))
+
+    def test_what_cannot_be(self):
+        for make in (lambda: DataLoader(Squares(), batch_size=0), lambda: TensorDataset(torch.ones(2), torch.ones(3)),
+                     lambda: random_split(Squares(), [3, 3])):
+            with self.assertRaises(torch.Error):
+                make()
+
+
+class Files(unittest.TestCase):
+    def test_a_state_comes_back(self):
+        model = torch.nn.Linear(2, 3)
+        state = {"model": model.state_dict(), "step": 3, "loss": 0.25, "names": ["a", None], "shape": (1, 2), "on": True,
+                 "mask": torch.tensor([True, False]), "index": torch.arange(3), "empty": torch.zeros(0, 2), "scalar": torch.tensor(1.5)}
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(state, folder + "/state.pt")
+            back = torch.load(folder + "/state.pt", map_location="cpu")
+        self.assertEqual({k: v for k, v in back.items() if k in ("step", "loss", "names", "shape", "on")},
+                         {"step": 3, "loss": 0.25, "names": ["a", None], "shape": (1, 2), "on": True})
+        for name in ("mask", "index", "empty", "scalar"):
+            self.assertTrue(torch.equal(back[name], state[name]))
+            self.assertEqual(back[name].dtype, state[name].dtype)
+        other = torch.nn.Linear(2, 3)
+        other.load_state_dict(back["model"])
+        self.assertTrue(torch.equal(other.weight, model.weight))
+
+    def test_nothing_runs_and_strangers_are_refused(self):
+        with self.assertRaisesRegex(torch.Error, "state_dict"):
+            torch.save(torch.nn.Linear(2, 3), io.BytesIO())
+        with self.assertRaisesRegex(torch.Error, "must be one that gradus.torch.save wrote"):
+            torch.load(io.BytesIO(b"no zip"))
+
+
+class Printing(unittest.TestCase):
+    def shown(self, torch, **options):
+        torch.set_printoptions(**options)
+        try:
+            x, y = (torch.tensor([[1.0, 2.5], [-3e-9, 1e5]], requires_grad=on) for on in (False, True))
+            return [repr(t) for t in (x, y, y * 2, torch.arange(5), torch.arange(2000.0).reshape(2, 1000), torch.tensor(1e-7),
+                                      torch.tensor([True, False]), torch.tensor([math.inf, math.nan, 1.0]), torch.ones(2, 2, 2), torch.zeros(0))]
+        finally:
+            torch.set_printoptions(profile="default")
+
+    def test_options(self):
+        self.assertEqual(self.shown(torch, sci_mode=False)[0], "tensor([[     1.0000,      2.5000],\n        [    -0.0000, 100000.0000]])")
+        if pytorch is None:
+            self.skipTest("needs PyTorch 1.13")
+        for options in ({"sci_mode": False}, {"precision": 2}, {"sci_mode": True}, {"precision": 6, "sci_mode": False}, {"linewidth": 40},
+                        {"profile": "short"}, {"edgeitems": 1}, {}):
+            with self.subTest(options):
+                self.assertEqual(self.shown(torch, **options), self.shown(pytorch, **options))
+
+
+class Training(unittest.TestCase):
+    @both
+    def test_the_losses_of_a_small_model(self, torch):
+        torch.manual_seed(1)
+        nn = torch.nn
+        model = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Dropout(0.1), nn.Linear(16, 5))
+        losses = []
+        for optimizer in (torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+                          torch.optim.Adam(model.parameters(), lr=0.001)):
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(torch.arange(5)), (torch.arange(5) + 1) % 5)
+                loss.backward()
+                norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                losses += [round(loss.item(), 4), round(float(norm), 3)]
+        self.assertLess(losses[-2], losses[0])
+        return losses
+
+
+# The masks of MKL after manual_seed(2024): tests/annexes/cases/replay/golden.json
+GOLDEN = [[2.0, 0.0, 0.0, 2.0, 0.0], [0.0, 2.0, 2.0, 0.0, 2.0], [2.0, 2.0, 0.0, 0.0, 2.0], [0.0, 0.0, 2.0, 0.0, 0.0]]
+
+if __name__ == "__main__":
+    unittest.main()
