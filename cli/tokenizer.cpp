@@ -178,23 +178,13 @@ std::shared_ptr<CodingFlags> add_from(CLI::App& verb) {
   return flags;
 }
 
-/// Throws Error unless `bin` is a new file, or an earlier one that is not also an input.
-void check_bin(const std::string& bin, const std::vector<std::string>& read) {
-  std::error_code ignored;
-  const fs::file_type type = fs::symlink_status(bin, ignored).type();
-  if (type != fs::file_type::regular && type != fs::file_type::not_found)
-    fail("tokenizer", "--bin must be a new file, or one to replace, got ", fs::path(bin),
-         ", which is something else.");
-  for (const std::string& file : read)
-    if (fs::equivalent(file, bin, ignored))
-      fail("tokenizer", "--bin must not be one of the texts, got ", fs::path(bin), ".");
-}
-
 /// Encodes one text after another, so that memory is needed for one of them only.
 void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
   if (flags.json) fail("tokenizer", "--bin and --json must not come together, got both.");
   const std::vector<std::string> files = files_or_input(flags.files);
-  check_bin(flags.bin, files);
+  files::check_replaceable("tokenizer", "--bin", flags.bin, [&](std::string_view) {
+    return !data::Tokens::open(flags.bin, tokenizer.vocab_size()).empty();
+  });
   size_t count = 0;
   files::write_atomically(flags.bin, [&](std::ostream& out) {
     for (const std::string& file : files) {
