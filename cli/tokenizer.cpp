@@ -119,6 +119,8 @@ int learn(const LearnFlags& flags) {
   for (const std::string& file : files_of(flags.text)) {
     const std::vector<data::Source> one{read_source(file)};
     const std::string texts = data::are_examples(one) ? data::texts_of(one) : "";
+    if (!texts.empty() && texts == data::texts_of({}))
+      fail("tokenizer", one[0].name, " must have messages, prompt and completion, or text, got none.");
     const std::string& text = texts.empty() ? one[0].bytes : texts;
     trainer.add(text);
     bytes += std::ssize(text);
