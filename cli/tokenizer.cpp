@@ -119,6 +119,8 @@ int learn(const LearnFlags& flags) {
   for (const std::string& file : files_of(flags.text)) {
     const std::vector<data::Source> one{read_source(file)};
     const std::string texts = data::are_examples(one) ? data::texts_of(one) : "";
+    if (!texts.empty() && texts == data::texts_of({}))
+      fail("tokenizer", one[0].name, " must have messages, prompt and completion, or text, got none.");
     const std::string& text = texts.empty() ? one[0].bytes : texts;
     trainer.add(text);
     bytes += std::ssize(text);
@@ -178,23 +180,13 @@ std::shared_ptr<CodingFlags> add_from(CLI::App& verb) {
   return flags;
 }
 
-/// Throws Error unless `bin` is a new file, or an earlier one that is not also an input.
-void check_bin(const std::string& bin, const std::vector<std::string>& read) {
-  std::error_code ignored;
-  const fs::file_type type = fs::symlink_status(bin, ignored).type();
-  if (type != fs::file_type::regular && type != fs::file_type::not_found)
-    fail("tokenizer", "--bin must be a new file, or one to replace, got ", fs::path(bin),
-         ", which is something else.");
-  for (const std::string& file : read)
-    if (fs::equivalent(file, bin, ignored))
-      fail("tokenizer", "--bin must not be one of the texts, got ", fs::path(bin), ".");
-}
-
 /// Encodes one text after another, so that memory is needed for one of them only.
 void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
   if (flags.json) fail("tokenizer", "--bin and --json must not come together, got both.");
   const std::vector<std::string> files = files_or_input(flags.files);
-  check_bin(flags.bin, files);
+  files::check_replaceable("tokenizer", "--bin", flags.bin, [&](std::string_view) {
+    return !data::Tokens::open(flags.bin, tokenizer.vocab_size()).empty();
+  });
   size_t count = 0;
   files::write_atomically(flags.bin, [&](std::ostream& out) {
     for (const std::string& file : files) {

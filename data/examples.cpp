@@ -21,8 +21,10 @@ constexpr files::Harmless kOfMessages[] = {{"id ", "names the message"},
                                            {"date timestamp ", "says when it was written"}};
 
 void check_members(const files::Field& object, std::initializer_list<std::string_view> known,
-                   std::span<const files::Harmless> harmless) {
-  files::check_members(object, {known.begin(), known.size()}, harmless);
+                   std::span<const files::Harmless> harmless = kOfLines) {
+  // "train": false means that an answer does not count.
+  const bool is_line = harmless.data() == kOfLines;
+  files::check_members(object, {known.begin(), known.size()}, harmless, is_line);
 }
 
 Message message_of(const files::Field& one) {
@@ -41,7 +43,7 @@ Message message_of(const files::Field& one) {
 template <class Format>
 Example example_of(const files::Field& line, const Tokenizer& tokenizer, Format&& chat) {
   if (line.has("messages")) {
-    check_members(line, {"messages"}, kOfLines);
+    check_members(line, {"messages"});
     const std::optional<ChatFormat>& format = chat();
     if (!format)
       line.at("messages")
@@ -54,10 +56,7 @@ Example example_of(const files::Field& line, const Tokenizer& tokenizer, Format&
   const bool has_prompt = line.has("prompt");
   if (!has_prompt && !line.has("text"))
     fail("examples", "must have messages, prompt and completion, or text.");
-  if (has_prompt)
-    check_members(line, {"prompt", "completion"}, kOfLines);
-  else
-    check_members(line, {"text"}, kOfLines);
+  has_prompt ? check_members(line, {"prompt", "completion"}) : check_members(line, {"text"});
   if (has_prompt && chat())
     return chat()->example({{"user", std::string(line.at("prompt").text())},
                             {"assistant", std::string(line.at("completion").text())}});

@@ -178,36 +178,52 @@ std::string_view without_space(std::string_view text) {
   return text;
 }
 
-/// Calls use(object) unless the text is malformed or no object.
-void with_object(std::string_view text, const std::function<void(const files::Field&)>& use) {
+/// Calls use(object) unless the text is malformed or no object; returns whether it did.
+bool with_object(std::string_view text, const std::function<void(const files::Field&)>& use) {
   try {
     const files::Json json(text, "text", "");
-    if (json.root().is_object()) use(json.root());
+    if (json.root().is_object()) return use(json.root()), true;
   } catch (const Error&) {  // read_examples() names it.
   }
+  return false;
 }
 
+/// The first key of a text that begins as an object does, in any lists; or "".
+std::string_view first_key(std::string_view text) {
+  size_t at = std::min(text.find('{'), text.size());
+  const auto is_before = [](char c) { return is_space(c) || c == '['; };
+  if (!std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), is_before)) return "";
+  text = without_space(text.substr(std::min(at + 1, text.size())));
+  at = text.starts_with('"') ? text.find('"', 1) : text.npos;
+  const bool is_key = at != text.npos && without_space(text.substr(at + 1, 64)).starts_with(':');
+  return is_key ? text.substr(1, at - 1) : "";
+}
+
+/// By its name, or by its first objects, which may be malformed.
 bool is_json(const Source& source) {
   std::string end = source.path.extension().string();
-  std::transform(end.begin(), end.end(), end.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  for (char& c : end) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   if (end == ".jsonl" || end == ".ndjson" || end == ".json") return true;
+  const auto is_known = [&](std::string_view key) {  // JSON in a .txt file may be text
+    return key == "messages" || key == "prompt" || key == "text" || (end != ".txt" && !key.empty());
+  };
   constexpr int kLooked = 16;  // objects
-  int count = 0;
+  int count = 0, whole = 0;
   bool all = true, known = false;
   try {
     each_object(source, [&](int64_t, std::string_view object) {
       all = all && object.starts_with('{');
       if (all && !known)
-        with_object(object, [&](const files::Field& field) {
-          known = field.has("messages") || field.has("prompt") || field.has("text") ||
-                  (end != ".txt" && field.size() > 0);
+        whole += with_object(object, [&](const files::Field& field) {
+          for (const auto& [key, value] : field.members()) known = known || is_known(key);
         });
       return all && ++count < kLooked;
     });
   } catch (const Error&) {  // A text that begins with [ is no array; an array that is cut is.
   }
-  return all && known;
+  std::string_view bytes = source.bytes;
+  while (bytes.starts_with(kMark)) bytes.remove_prefix(kMark.size());
+  return (all && known) || (whole == 0 && is_known(first_key(bytes)));
 }
 
 }  // namespace
@@ -247,6 +263,7 @@ void each_object(const Source& source, const std::function<bool(int64_t, std::st
     return;
   }
   int64_t depth = 0;
+  bool is_first = true;
   size_t begin = at + 1;
   for (; at < all.size(); ++at) {
     if (all[at] == '"') {
@@ -257,9 +274,9 @@ void each_object(const Source& source, const std::function<bool(int64_t, std::st
     if (all[at] == ']' || all[at] == '}') --depth;
     const bool ends = depth == 0;
     if (!ends && !(depth == 1 && all[at] == ',')) continue;
-    const bool is_empty = ends && without_space(all.substr(begin, at - begin)).empty();
+    const bool is_empty = ends && is_first && without_space(all.substr(begin, at - begin)).empty();
     if (!is_empty && !found(begin, at)) return;
-    begin = at + 1;
+    begin = at + 1, is_first = false;
     if (ends) break;
   }
   if (depth != 0 || !without_space(all.substr(std::min(begin, all.size()))).empty())

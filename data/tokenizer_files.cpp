@@ -60,7 +60,9 @@ bool may_be_ours(std::string_view tokenizer_json) {
 
 /// The text of a token, which an object has as "content".
 std::string_view token_text(const files::Field& token) {
-  return token.is_object() ? token.at("content").text() : token.text();
+  if (!token.is_object()) return token.text();
+  for (const char* key : {"single_word", "lstrip", "rstrip"}) pairs::must_be_off(token, key);
+  return token.at("content").text();
 }
 
 /// The named token of a config, if it names one. Throws Error if the vocabulary lacks it.
@@ -204,6 +206,7 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     }
   };
   std::map<int32_t, std::string> added;
+  const std::vector<int32_t> specials = special_tokens();
   read(kAddedTokens, [&](const files::Field& config) {
     for (const auto& [content, id] : config.members())
       added[static_cast<int32_t>(id.integer(0, kMostPairs))] = content;
@@ -215,6 +218,10 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
         const auto end = std::from_chars(id.data(), id.data() + id.size(), number).ptr;
         if (number < 0 || end != id.data() + id.size()) token.refuse("must have a number as its key.");
         added[number] = token_text(token);
+        const auto special = token.given("special");
+        if (special && !special->flag() &&
+            (number >= vocab_size() || std::count(specials.begin(), specials.end(), number) > 0))
+          special->refuse("must be true, unless tokenizer.json has it as false.");
       }
   });
   Tokenizer result = with_added(added, folder);
@@ -224,6 +231,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
   };
   bool has_no_bos = false;  // which its own file says
   read(kTokenizerConfig, [&](const files::Field& config) {
+    for (const char* key : {"split_special_tokens", "do_lower_case"}) pairs::must_be_off(config, key);
+    if (!pairs_ || !pairs_->model().rules.of_characters)  // whose normalizer says it
+      pairs::must_be_off(config, "add_prefix_space");
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
     has_no_bos = config.has("bos_token") && !files->bos;
     for (const auto& [key, tokens] :

@@ -44,6 +44,18 @@ bool has_wider_numbers(const files::StableFile& file, int64_t width) {
   return some;
 }
 
+/// Refuses a file of another format, which numbers of 16 bits could be, too.
+void check_is_numbers(const std::filesystem::path& path, const files::StableFile& file) {
+  constexpr std::string_view kNumpy = "\x93NUMPY";
+  std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 4096)), '\0');
+  file.read(0, begin.data(), std::ssize(begin));
+  const auto is_of_text = [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); };
+  const bool is_text = begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text);
+  if (is_text || begin.starts_with(kNumpy))
+    fail("tokens", path, " must be token numbers and nothing else, got ",
+         is_text ? "a text." : "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.");
+}
+
 /// Where the numbers of a file begin, and the bytes of each. llm.c's header has 256 numbers of 32 bits: a
 /// kind, a version and the number of tokens.
 std::pair<int64_t, int64_t> layout_of(const files::StableFile& file, int64_t vocab_size) {
@@ -67,6 +79,7 @@ Tokens::Tokens(std::vector<int32_t> tokens) : end_(static_cast<int64_t>(tokens.s
 
 Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
   const auto file = open_file(path);
+  check_is_numbers(path, *file);
   const auto [begin, width] = layout_of(*file, vocab_size);
   const int64_t bytes = file->size() - begin;
   if (bytes <= 0 || bytes % width != 0)

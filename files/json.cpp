@@ -311,13 +311,13 @@ void Field::must_have_only(const std::vector<std::string_view>& known) const {
 }
 
 void check_members(const Field& object, std::span<const std::string_view> known,
-                   std::span<const Harmless> harmless) {
+                   std::span<const Harmless> harmless, bool is_false_usual) {
   for (const auto& [key, value] : object.members()) {
     const std::string name = concat(" ", key, " ");
     const auto is_it = [&](const Harmless& one) {
       return concat(" ", one.names).find(name) != std::string::npos;
     };
-    const bool is_empty = value.is_null() || (value.is_flag() && !value.flag()) ||
+    const bool is_empty = value.is_null() || (is_false_usual && value.is_flag() && !value.flag()) ||
                           (value.is_text() && value.text().empty()) ||
                           ((value.is_list() || value.is_object()) && value.size() == 0);
     if (is_empty || std::find(known.begin(), known.end(), key) != known.end() ||

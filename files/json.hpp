@@ -133,10 +133,10 @@ inline void Json::call(const Field& field, std::string name) { names_[field.node
 struct Harmless {
   std::string_view names, reason;
 };
-/// Throws Error for members of an object that are neither known nor harmless, unless they are null, false or
-/// empty.
+/// Throws Error for members of an object that are neither known nor harmless, unless they are null, empty or,
+/// if that is what a missing one means, false.
 void check_members(const Field& object, std::span<const std::string_view> known,
-                   std::span<const Harmless> harmless);
+                   std::span<const Harmless> harmless, bool is_false_usual = true);
 
 /// `text` as JSON, with quotes. Throws Error if it is not UTF-8.
 std::string json_text(std::string_view text);

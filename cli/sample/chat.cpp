@@ -21,6 +21,7 @@ struct ChatFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::string system, chat_format;
+  std::vector<data::Message> systems;  // one, which may be empty, or none
   bool json = false;
 };
 
@@ -32,14 +33,11 @@ class Conversation {
         format_(format),
         options_(flags.sampling.options),
         random_(Generator(static_cast<uint64_t>(flags.sampling.seed)).stream("chat")),
-        system_(flags.system) {
+        first_(flags.systems) {
     reset();
   }
 
-  void reset() {
-    messages_.clear();
-    if (!system_.empty()) messages_.push_back({"system", system_});
-  }
+  void reset() { messages_ = first_; }
 
   /// Writes the answer as it is drawn, and adds both to the conversation.
   std::string answer(const std::string& question, std::ostream& out,
@@ -57,7 +55,7 @@ class Conversation {
   /// The tokens of the conversation. The oldest turns are left out if they do not fit into the context.
   std::vector<int32_t> fitting_prompt() {
     const int64_t most = trained_.model.config().context_limit();
-    const auto first = messages_.begin() + (messages_[0].role == "system" ? 1 : 0);
+    const auto first = messages_.begin() + std::ssize(first_);
     for (;;) {
       std::vector<int32_t> prompt = format_.prompt(messages_);
       if (std::ssize(prompt) < most) return prompt;
@@ -75,8 +73,7 @@ class Conversation {
   const data::ChatFormat& format_;
   models::SampleOptions options_;
   Generator random_;
-  std::string system_;
-  std::vector<data::Message> messages_;
+  std::vector<data::Message> first_, messages_;
 };
 
 int chat(ChatFlags flags) {
@@ -131,7 +128,10 @@ Examples:
   $ chat out/questions-from-smollm
   echo 'Who is Anna?' | $ chat out/questions-from-smollm --greedy --json)",
       program));
-  return {[flags] { return chat(*flags); }};
+  return {[flags, &verb] {
+    if (verb.count("--system") > 0) flags->systems = {{"system", flags->system}};
+    return chat(*flags);
+  }};
 }
 
 }  // namespace gradus::cli

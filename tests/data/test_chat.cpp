@@ -269,8 +269,9 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
     CHECK_THAT(testing::error_of([&] { read(line("", ",\"" + name + "\":[1]"), "chatml"); }),
                ContainsSubstring("a.jsonl:1: " + name + " is not read"));
   for (const std::string name : {"tool_calls", "name", "train", "thinking", "function_call", "tool_call_id"})
-    CHECK_THAT(testing::error_of([&] { read(line(",\"" + name + "\":\"x\""), "chatml"); }),
-               ContainsSubstring(name + " is not read"));
+    for (const std::string value : {"\"x\"", "false"})
+      CHECK_THAT(testing::error_of([&] { read(line(",\"" + name + "\":" + value), "chatml"); }),
+                 ContainsSubstring(name + " is not read"));
   for (const char* wrong : {R"(,"weight":0.5)", R"(,"weight":2)", R"(,"reasoning_content":"x")"})
     CHECK(testing::error_of([&] { read(line(wrong), "chatml"); }) != "");
 }

@@ -144,6 +144,7 @@ TEST_CASE("objects are those of JSON lines or of an array, with the lines where 
   CHECK(objects_of("\n[\n{\"a\":\"],\\\"[\"},\n {\"b\":[1,{}]}\n]\n") ==
         "3:{\"a\":\"],\\\"[\"} 4:{\"b\":[1,{}]} ");
   CHECK(objects_of("[]") == "");
+  CHECK(objects_of("[{},]") == "1:{} 1: ");  // an empty object, which no reader accepts
   CHECK(objects_of("[{}") == "error");
   CHECK(objects_of("[{}, \"a") == "1:{} error");
   CHECK(objects_of("[{}] {}") == "1:{} error");
@@ -167,6 +168,10 @@ TEST_CASE("examples are known by a name of JSON or by a member that only they ha
     CHECK(is(path, "{\"a\": 1}\n{\"b\": 2}\n") == (path != "a.txt"));
     CHECK(is(path, "[" + question + ","));
     CHECK_FALSE(is(path, "{}\n"));
+    for (const std::string bad : {"{\"text\": \"a\", \"text\": 1}", "{\n \"prompt\" : 1}",
+                                  "[[{\"text\": 1}]]", "{\"text\": \"a\"}{\"text\": \"b\"}"})
+      CHECK(is(path, kMark + bad));
+    CHECK_FALSE(is(path, "{\"I\" and you}"));
     CHECK_FALSE(is(path, "[Exit, pursued by a bear]\n" + line));
     CHECK_FALSE(is(path, "[1]"));
   }

@@ -75,6 +75,10 @@ TEST_CASE("what is no file of tokens is refused") {
   const auto refusal = [&](const char* name) { return error_of([&] { Tokens::open(folder / name, 10); }); };
   std::ofstream(folder / "odd") << "abc";
   std::ofstream(folder / "empty").flush();
+  std::ofstream(folder / "text") << "In the beginning God created the heaven and the earth.\n ";
+  std::ofstream(folder / "a.npy") << "\x93NUMPY\1" << std::string(9, '\0');
+  for (const char* name : {"text", "a.npy"})
+    CHECK_HAS(error_of([&] { Tokens::open(folder / name, 65'536); }), "token numbers and nothing else");
   CHECK(refusal("odd") ==
         concat("[tokens] ", folder / "odd", " must have token numbers of 2 bytes each, got 3 bytes."));
   CHECK(refusal("empty") ==

@@ -12,6 +12,7 @@
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
@@ -171,6 +172,10 @@ int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
   const std::vector<bench::Workload> workloads = chosen(flags);
   if (!flags.save.empty() && workloads.size() != 1)
     fail("bench", "--save must come with one workload, got ", workloads.size(), ".");
+  if (!flags.save.empty())
+    files::check_replaceable("bench", "--save", flags.save, [](std::string_view text) {
+      return text.find(R"("tokens":{"dtype":"I64")") < 64;  // after the metadata
+    });
   print_machine(flags.json);
   std::string last = flags.json ? "{\"event\":\"done\"}\n" : "\n";
   for (const bench::Workload& workload : workloads) {

@@ -39,6 +39,9 @@ TEST_CASE("a model that is trained on questions answers them") {
   check_refused(args("chat", out, "--tokens -1"), {"--tokens must be >= 0, got -1"}, {.stdin_text = "x\n"});
   check_refused({"chat", out}, {"a question must have fewer than the 64 tokens"},
                 {.stdin_text = std::string(90, 'x') + "\n"});
+  // ChatML writes an empty message of the system: 10 tokens more than without one, of 40 + 19.
+  check_refused({"chat", out, "--system", ""}, {"fewer than the 64 tokens of the context, got 69"},
+                {.stdin_text = std::string(40, 'x') + "\n"});
 }
 
 TEST_CASE("a stopped run on JSONL resumes with the same bits") {
