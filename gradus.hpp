@@ -7,6 +7,7 @@
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"
+#include "gradus/annexes/layers/self_attention.hpp"
 #include "gradus/annexes/layers/transformer.hpp"
 #endif
 #if __has_include("gradus/annexes/pages/graph_html.hpp")  // an annex
@@ -49,7 +50,6 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/module.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/nn/self_attention.hpp"
 #include "gradus/nn/sequential.hpp"
 #include "gradus/nn/watch.hpp"
 #include "gradus/train/console.hpp"

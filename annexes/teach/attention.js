@@ -1,4 +1,4 @@
-// The attention of the lessons, in the order of nn/self_attention.cpp: each operation rounds its results to float32.
+// The attention of the lessons, in the order of annexes/layers/self_attention.cpp: each operation rounds its results to float32.
 const f32 = Math.fround;
 
 // JSON has infinities as text. An element of a list of lists becomes a number; null stays.

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "gradus/annexes/layers/self_attention.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/nn/self_attention.hpp"
 
 namespace gradus::teach {
 

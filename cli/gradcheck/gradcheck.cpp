@@ -214,13 +214,15 @@ int gradcheck(GradcheckFlags flags) {
       fail("gradcheck", "--html needs a program with the annex pages, which this one was built without.");
     files::check_replaceable("gradcheck", "--html", flags.html, annexes().is_page);
   }
+  if (!flags.command.empty() && !annexes().check_command)
+    fail("gradcheck", "--command needs a program with the annex remote, which this one was built without.");
   GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
   const bool is_model = !flags.model.empty();
   if (!is_model && flags.command.empty()) return check_ops(flags);
   const Result result = timed(flags.model, [&](Result& r) {
     options.inspect = r.inspector(flags, "");
     if (is_model) return r.add("", check_model(flags.model, options));
-    const RemoteReport remote = check_command(flags.command, flags.timeout, options);
+    const RemoteReport remote = annexes().check_command(flags.command, flags.timeout, options);
     r.name = remote.name;
     flags.order = remote.order;
     r.add("", remote.report);

@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+
+namespace gradus::train {
+class Observer;
+}
 
 namespace gradus::cli {
 
@@ -28,6 +33,19 @@ struct Listing {
   uint64_t bytes = 0;  ///< of the files
 };
 
+/// An observer of a run that writes files.
+struct FileWriter {
+  std::shared_ptr<train::Observer> observer;
+  std::function<void()> finish;  ///< throws the RunError of the write that failed, if one did
+};
+
+/// A checked operation of another program.
+struct RemoteReport {
+  std::string name;        ///< as the command gives it
+  int order;               ///< the smaller one of options.order and what the command offers
+  GradcheckReport report;  ///< of this order
+};
+
 /// A member is empty in a program without the annex that is named behind it.
 struct Annexes {
   /// The page of the run in a folder (pages). The result returns its HTML again and again, as the run goes
@@ -40,8 +58,16 @@ struct Annexes {
   /// What `gradus info` prints of a file in another program's format (formats); nothing if it is in none of
   /// them. Throws Error if it is malformed.
   std::function<std::optional<Listing>(const std::filesystem::path& file)> list;
+  /// Writes the event files of a run for TensorBoard into a folder (formats), and passes all events to
+  /// `next`, which is borrowed: see EventFileObserver.
+  std::function<FileWriter(const std::filesystem::path& folder, int64_t steps_done, train::Observer& next)>
+      event_files;
   /// Cases of further operations for `gradus gradcheck` (layers).
   std::function<std::vector<GradcheckCase>()> gradcheck_cases;
+  /// Checks the operation of a command (remote). Throws RunError if the command ends, takes longer for an
+  /// answer, or gives one of another form.
+  std::function<RemoteReport(const std::string& command, int64_t timeout_seconds, GradcheckOptions options)>
+      check_command;
 };
 
 /// Those of this program.

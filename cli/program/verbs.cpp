@@ -22,6 +22,9 @@ namespace gradus::cli {
 #ifndef GRADUS_VERB_teach
 #define GRADUS_VERB_teach(name, help)
 #endif
+#ifndef GRADUS_VERB_new
+#define GRADUS_VERB_new(name, help)
+#endif
 #ifndef GRADUS_VERB_bench
 #define GRADUS_VERB_bench(name, help)
 #endif

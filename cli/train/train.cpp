@@ -23,6 +23,7 @@
 #include "gradus/cli/train/train_flags.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/stored/adapter.hpp"
@@ -30,7 +31,6 @@
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/mpi/mpi.hpp"
-#include "gradus/train/tensorboard.hpp"
 #include "gradus/train/trace.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -43,6 +43,11 @@ constexpr int64_t kLoggedSample = 64;  // tokens, after each evaluation
 
 int64_t validation_targets(const PreparedRun& prepared) {
   return prepared.dataset->tokens(data::Split::validation).size() - 1;
+}
+
+/// Whether the run writes files for TensorBoard: on request, and if it is resumed and has some.
+bool writes_event_files(const TrainFlags& flags) {
+  return flags.tensorboard || (flags.resume && std::filesystem::exists(run_path(flags) / "tensorboard"));
 }
 
 /// Whether evaluations during the run read a part of the validation split only.
@@ -186,11 +191,11 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
        .events = flags.json ? &events : nullptr,
        .quiet = flags.quiet,
        .should_stop = [&] { return interrupt.signal() != 0 || trainer.steps_done() == flags.stop_after; }});
-  std::optional<train::EventFileObserver> tensorboard;
-  const std::filesystem::path event_files = prepared.folder->path() / "tensorboard";
-  if (flags.tensorboard || (trainer.steps_done() > 0 && std::filesystem::exists(event_files)))
-    tensorboard.emplace(event_files, trainer.steps_done(), progress);
-  train::Observer& observer = tensorboard ? static_cast<train::Observer&>(*tensorboard) : progress;
+  std::optional<FileWriter> tensorboard;
+  if (writes_event_files(flags))
+    tensorboard =
+        annexes().event_files(prepared.folder->path() / "tensorboard", trainer.steps_done(), progress);
+  train::Observer& observer = tensorboard ? *tensorboard->observer : progress;
   const auto run_steps = [&](train::Observer& first) {
     const train::RunReport report = train::run(prepared.run, first);
     if (tensorboard) tensorboard->finish();
@@ -279,6 +284,8 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::RunRe
 
 int train_verb(const TrainFlags& flags, const std::string& program) {
   const auto start = std::chrono::steady_clock::now();
+  if (writes_event_files(flags) && !annexes().event_files)
+    files::refuse_format("train", "the format of TensorBoard");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
   if (const int64_t members = members_of(flags, start); members > 1)
     return train_members(flags, members, start, program);

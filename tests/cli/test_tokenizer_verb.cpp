@@ -30,7 +30,7 @@ struct Place {
   }
 };
 
-TEST_CASE("a tokenizer is learnt, and takes texts there and back") {
+TEST_CASE("a tokenizer is learnt, and takes texts there and back", "[needs.formats]") {
   const Place place;
   const Outcome learnt = call("tokenizer train", place.text, "--out", place.folder, "--vocab 300");
   CHECK(learnt.code == 0);
@@ -180,7 +180,8 @@ TEST_CASE("a run says when its text has pairs for fewer tokens than were asked f
   CHECK_HAS(words("9000"), " tokens, fewer than --vocab 9000");
 }
 
-TEST_CASE("a run takes a tokenizer that is there, of any form, and needs it no more to go on") {
+TEST_CASE("a run takes a tokenizer that is there, of any form, and needs it no more to go on",
+          "[needs.formats]") {
   const Place place;
   place.learn();
   const std::string run =

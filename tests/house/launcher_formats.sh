@@ -12,7 +12,8 @@ checkpoint=$1/tests/nn/golden/checkpoints/nano.pt
 echo text >"$scratch/text"
 for arguments in "sample $checkpoint --prompt a" "chat $checkpoint" "eval $checkpoint --text $scratch/text" \
   "train --init-from $checkpoint --text $scratch/text --out $scratch/run" \
-  "train --tokenizer $1/tests/data/theirs/llama3/tokenizer.json --text $scratch/text --out $scratch/run"; do
+  "train --tokenizer $1/tests/data/theirs/llama3/tokenizer.json --text $scratch/text --out $scratch/run" \
+  "train --text $scratch/text --tensorboard --out $scratch/run"; do
   # shellcheck disable=SC2086
   got=$(GRADUS_LAUNCHER=$scratch/launcher "$2" $arguments 2>&1)
   if [[ $got != "whole=1: $arguments" || -e $scratch/run ]]; then

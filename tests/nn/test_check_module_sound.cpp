@@ -1,7 +1,7 @@
 // check_module passes sound models.
 #include "catch.hpp"
 #include "gradus/nn/containers.hpp"
-#include "gradus/nn/self_attention.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 #include "nn/check_models.hpp"
 
@@ -40,9 +40,6 @@ TEST_CASE("sound models pass") {
   check_sound(Decoder(Decoder::none), text(), classes);  // tied
   check_sound(mlp(), regression(), squares);
   check_sound(LowRank(), regression(), squares);
-  check_sound(SelfAttention(kC, kC, g), sequences(), squares, {.causal = true, .overfit_to = 0.5});
-  check_sound(SelfAttention(kC, kC, g, {.mask_on = MaskOn::weights, .dropout = 0.1, .num_heads = 2}),
-              sequences(), squares, {.causal = true, .overfit_to = 0.7});
   check_sound(Cached(), sequences(), squares, {.causal = true, .overfit_to = 0.5});
   check_sound(Sequential{MinGRU(kC, 32, g), Linear(32, kC, g)}, sequences(), squares,
               {.causal = true, .overfit_to = 0.5});

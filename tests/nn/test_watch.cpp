@@ -2,7 +2,6 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/self_attention.hpp"
 #include "gradus/nn/sequential.hpp"
 
 namespace gradus::nn::test_watch {
@@ -234,15 +233,6 @@ TEST_CASE("the activation inside an MLP has the bits of the fused operation") {
   CHECK(a.names() == Names{"c_fc", "act", "c_proj", "drop", "out"});
   CHECK(b.names() == Names{"gate_proj", "up_proj", "act", "down_proj", "drop", "out"});
   CHECK(difference(a["act"], gelu(a["c_fc"], Gelu::tanh), 0.0) == "");
-}
-
-TEST_CASE("tutorial attention has points too") {
-  Generator g(15);
-  SelfAttention m(6, 4, g, {.num_heads = 2});
-  const Activations seen = watch(m, {"pattern", "context"});
-  m(randn({3, 6}, g));
-  CHECK(seen["pattern"].shape() == Shape{2, 3, 3});
-  CHECK(seen["context"].shape() == Shape{3, 4});
 }
 
 }  // namespace gradus::nn::test_watch

@@ -1,7 +1,8 @@
-// join_formats_full() lets `gradus info` describe GGUF files.
+// join_formats_full() lets `gradus info` describe GGUF files, and `train` write files for TensorBoard.
 #include <algorithm>
 
 #include "gradus/annexes/formats/gguf/gguf.hpp"
+#include "gradus/annexes/formats/tensorboard/event_files.hpp"
 #include "gradus/cli/program/annexes.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/files/error.hpp"
@@ -45,6 +46,10 @@ Listing list_gguf(const std::filesystem::path& file) {
 }  // namespace
 
 void join_formats_full(Annexes& annexes) {
+  annexes.event_files = [](const std::filesystem::path& folder, int64_t steps_done, train::Observer& next) {
+    const auto files = std::make_shared<tensorboard::EventFileObserver>(folder, steps_done, next);
+    return FileWriter{files, [files] { files->finish(); }};
+  };
   annexes.list = [](const std::filesystem::path& file) {
     return gguf::is_gguf(file) ? std::optional(list_gguf(file)) : std::nullopt;
   };

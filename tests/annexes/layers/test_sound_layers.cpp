@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"
+#include "gradus/annexes/layers/self_attention.hpp"
 #include "gradus/annexes/layers/transformer.hpp"
 #include "gradus/nn/containers.hpp"
 #include "gradus/nn/sequential.hpp"
@@ -28,11 +29,11 @@ struct Averaging : Module {
 };
 
 template <class M, class F>
-void check_sound(M model, const CheckBatch& batch, F loss) {
-  CHECK_THAT(model, PassesChecks(batch, loss));
+void check_sound(M model, const CheckBatch& batch, F loss, const ModuleCheckOptions& options = {}) {
+  CHECK_THAT(model, PassesChecks(batch, loss, options));
 }
 
-TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
+TEST_CASE("sound models of convolutions, recurrences, encoders and tutorials pass") {
   Generator g(1);
   const Tensor label = randint(0, kV, {kB}, g);
   check_sound(Sequential{Conv2d(3, 8, 3, g, {.padding = 1}), BatchNorm2d(8), relu, MaxPool2d(2),
@@ -42,6 +43,9 @@ TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
               {sequences().x, label}, classes);
   check_sound(Averaging(TransformerEncoderLayer(kC, 2, g, {.batch_first = true})), {sequences().x, label},
               classes);
+  check_sound(SelfAttention(kC, kC, g), sequences(), squares, {.causal = true, .overfit_to = 0.5});
+  check_sound(SelfAttention(kC, kC, g, {.mask_on = MaskOn::weights, .dropout = 0.1, .num_heads = 2}),
+              sequences(), squares, {.causal = true, .overfit_to = 0.7});
 }
 
 TEST_CASE("modules of several results are in a dictionary, too") {

@@ -75,7 +75,8 @@ json object_of(const std::vector<std::string>& arguments) {
   return json::parse(outcome.out);
 }
 
-TEST_CASE("eval, each token, look and training read the token before a text, and none counts it") {
+TEST_CASE("eval, each token, look and training read the token before a text, and none counts it",
+          "[needs.formats]") {
   const Model m;
   const std::string text = "Anna,too";
   const double loss = m.loss_of(with_start(text), 1);
@@ -115,7 +116,8 @@ TEST_CASE("eval, each token, look and training read the token before a text, and
   CHECK(first.at("val_loss").get<double>() == Approx(loss).epsilon(1e-4));
 }
 
-TEST_CASE("a text ends before the end token, and an empty prompt is the token before a text") {
+TEST_CASE("a text ends before the end token, and an empty prompt is the token before a text",
+          "[needs.formats]") {
   const Model m(/*ends=*/true);
   for (const std::string prompt : {"Anna", ""}) {
     const Outcome sample = run_program({"sample", m.folder, "--greedy", "--tokens", "4", "--prompt", prompt});
@@ -125,7 +127,7 @@ TEST_CASE("a text ends before the end token, and an empty prompt is the token be
   CHECK(object_of({"eval", m.folder, "--tokens", "--prompt", "", "--json"}).at("next")[0].at("id") == kEnd);
 }
 
-TEST_CASE("the line end of a piped prompt is no part of it, LF or CR LF") {
+TEST_CASE("the line end of a piped prompt is no part of it, LF or CR LF", "[needs.formats]") {
   const Model m;
   const std::vector<std::string> arguments{"eval", m.folder, "--tokens", "--prompt", "-", "--json"};
   const std::string lf = run_program(arguments, {.stdin_text = "Anna\n"}).out;
@@ -134,7 +136,7 @@ TEST_CASE("the line end of a piped prompt is no part of it, LF or CR LF") {
   CHECK(run_program(arguments, {.stdin_text = "Anna\n\n"}).out != lf);
 }
 
-TEST_CASE("files of examples are read one by one, and errors and losses name the file") {
+TEST_CASE("files of examples are read one by one, and errors and losses name the file", "[needs.formats]") {
   const Model m;
   const std::string line = json{{"text", "ab"}}.dump(), a = m.scratch.file("a.jsonl", line),
                     b = m.scratch.file("b.json", "[" + line + ",\n" + line + "]\n"),
@@ -152,7 +154,7 @@ TEST_CASE("files of examples are read one by one, and errors and losses name the
   check_refused({"look", m.folder, "--text", a}, {"--text must be plain text"});
 }
 
-TEST_CASE("what is left out of --text and of --val-text is noted for each") {
+TEST_CASE("what is left out of --text and of --val-text is noted for each", "[needs.formats]") {
   const Model m;
   const std::string good = m.scratch.file("a.jsonl", json{{"text", "abc"}}.dump()),
                     long_one = m.scratch.file("b.jsonl", json{{"text", "abcdefghijk"}}.dump() + "\n{\n");

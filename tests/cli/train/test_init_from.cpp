@@ -120,7 +120,8 @@ TEST_CASE("windows may be shorter than the model's context, which stays; of a ll
   CHECK(models::load_config(llama.scratch.path("long")).block_size == 24);
 }
 
-TEST_CASE("windows have at most 512 tokens, and a step about 2,048, unless flags say otherwise") {
+TEST_CASE("windows have at most 512 tokens, and a step about 2,048, unless flags say otherwise",
+          "[needs.formats]") {
   const Beginning begin(args("--arch llama"));
   models::DecoderConfig config = models::load_config(begin.base);
   config.block_size = 1000;

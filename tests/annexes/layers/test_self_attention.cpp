@@ -1,10 +1,11 @@
 // Every way of the tutorials to write self-attention: by its definition, against the others, its gradients,
 // and that no output depends on a later token.
-#include "gradus/nn/self_attention.hpp"
+#include "gradus/annexes/layers/self_attention.hpp"
 
 #include "autograd/compare.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/check_module.hpp"
+#include "gradus/nn/watch.hpp"
 #include "nn/gradcheck_module.hpp"
 
 namespace gradus::nn::test_self_attention {
@@ -202,6 +203,15 @@ TEST_CASE("bad arguments are named") {
       "2).");
   CHECK_THROWS_WITH(StackedHeads(3, 4, 2, g, {.num_heads = 2}),
                     "[stacked_heads] each of the heads must have num_heads 1, got 2.");
+}
+
+TEST_CASE("tutorial attention has points too") {
+  Generator g(15);
+  SelfAttention m(6, 4, g, {.num_heads = 2});
+  const Activations seen = watch(m, {"pattern", "context"});
+  m(randn({3, 6}, g));
+  CHECK(seen["pattern"].shape() == Shape{2, 3, 3});
+  CHECK(seen["context"].shape() == Shape{3, 4});
 }
 
 }  // namespace gradus::nn::test_self_attention

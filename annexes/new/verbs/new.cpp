@@ -11,10 +11,11 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 
+namespace gradus::new_project {
+std::string_view embedded_file(std::string_view path);  // CMake writes it
+}
+
 namespace gradus::cli {
-
-std::string_view embedded_file(std::string_view path);  // CMake writes it: cli/CMakeLists.txt
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,7 +50,7 @@ int write_project(const std::string& place) {
   files::make_folders(folder);
   for (const std::string name :
        {"CMakeLists.txt", "README.md", "run", "catch.hpp", "model.hpp", "test_model.cpp", "train.cpp"}) {
-    std::string text(embedded_file("new/templates/" + name));
+    std::string text(new_project::embedded_file("templates/" + name));
     for (const auto& [key, value] : values)
       for (size_t at = 0; (at = text.find(key, at)) != text.npos; at += value.size())
         text.replace(at, key.size(), value);

@@ -1,5 +1,5 @@
 // gradcheck of an operation of another program, which answers questions as lines of JSON: see
-// docs/operations-and-gradient-checks.md.
+// docs/operations-and-gradient-checks.md. join_remote_full() gives it to `gradcheck --command`.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/cli/gradcheck/gradcheck_subjects.hpp"
+#include "gradus/cli/program/annexes.hpp"
 #include "gradus/cli/program/process.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
@@ -230,8 +230,6 @@ class RemoteOp {
   Shape output_;
 };
 
-}  // namespace
-
 RemoteReport check_command(const std::string& command, int64_t timeout_seconds, GradcheckOptions options) {
   RemoteOp op(command, timeout_seconds);
   options.order = std::min(options.order, op.order);
@@ -240,5 +238,9 @@ RemoteReport check_command(const std::string& command, int64_t timeout_seconds, 
   if (op.failure) std::rethrow_exception(op.failure);
   return {op.name, options.order, std::move(report)};
 }
+
+}  // namespace
+
+void join_remote_full(Annexes& annexes) { annexes.check_command = check_command; }
 
 }  // namespace gradus::cli

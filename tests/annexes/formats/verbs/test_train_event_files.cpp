@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "annexes/formats/tensorboard/event_file.hpp"
 #include "cli/program.hpp"
-#include "train/event_file.hpp"
 
-namespace gradus::cli::test_event_files {
+namespace gradus::cli::test_train_event_files {
 
 namespace fs = std::filesystem;
 
@@ -64,4 +64,4 @@ TEST_CASE("event files have the scalars of the log, also of a run that was kille
   CHECK_FALSE(fs::exists(scratch.path("plain/tensorboard")));
 }
 
-}  // namespace gradus::cli::test_event_files
+}  // namespace gradus::cli::test_train_event_files

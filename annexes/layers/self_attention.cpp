@@ -1,4 +1,4 @@
-#include "gradus/nn/self_attention.hpp"
+#include "gradus/annexes/layers/self_attention.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // gradus new: the project that it writes, and what it refuses. tests/consumer builds and runs it.
-#include "program.hpp"
+#include "cli/program.hpp"
 
 namespace gradus::cli::test_new {
 

@@ -116,8 +116,8 @@ for line in sys.stdin:
 TEST_CASE("gradcheck --command finds in PyTorch what PyTorch finds, and more", "[torch]") {
   const std::string python = python_with_torch();
   if (python.empty()) return;
-  const std::string script =
-      concat(python, " -B -W ignore '", testing::test_files().string(), "/cli/gradcheck/torch_op.py' ");
+  const std::string script = concat(python, " -B -W ignore '", testing::test_files().string(),
+                                    "/annexes/remote/verbs/torch_op.py' ");
   struct Case {
     const char *fault, *by_torch;
     int code;

@@ -1,17 +1,19 @@
-#include "gradus/train/tensorboard.hpp"
+#include "gradus/annexes/formats/tensorboard/event_files.hpp"
 
 #include <sys/resource.h>
 
 #include <csignal>
 #include <ctime>
 
+#include "annexes/formats/tensorboard/event_file.hpp"
 #include "catch.hpp"
-#include "event_file.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "temporary_folder.hpp"
 
-namespace gradus::train::test_tensorboard {
+namespace gradus::tensorboard::test_event_files {
+
+using namespace gradus::train;
 
 namespace fs = std::filesystem;
 
@@ -98,4 +100,4 @@ TEST_CASE("a run whose event file cannot be written is stopped, and then fails")
   CHECK_THROWS_AS(observer.finish(), RunError);
 }
 
-}  // namespace gradus::train::test_tensorboard
+}  // namespace gradus::tensorboard::test_event_files

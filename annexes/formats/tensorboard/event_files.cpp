@@ -1,4 +1,4 @@
-#include "gradus/train/tensorboard.hpp"
+#include "gradus/annexes/formats/tensorboard/event_files.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include "gradus/files/error.hpp"
 
-namespace gradus::train {
+namespace gradus::tensorboard {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,7 +81,7 @@ std::string beginning(int64_t steps_done) {
 }  // namespace
 
 EventFileObserver::EventFileObserver(const fs::path& folder, int64_t steps_done, Observer& next)
-    : PassingObserver(next), file_(new_event_file(folder)) {
+    : train::PassingObserver(next), file_(new_event_file(folder)) {
   file_.add(beginning(steps_done));
 }
 
@@ -100,16 +100,16 @@ void EventFileObserver::add(const Report& report, std::span<const Metric<Report>
 
 void EventFileObserver::on_step(const StepReport& report) {
   next_.on_step(report);
-  add<StepReport>(report, kStepMetrics);
+  add<StepReport>(report, train::kStepMetrics);
 }
 
 void EventFileObserver::on_eval(const EvalReport& report) {
   next_.on_eval(report);
-  add<EvalReport>(report, kEvalMetrics);
+  add<EvalReport>(report, train::kEvalMetrics);
 }
 
 void EventFileObserver::finish() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-}  // namespace gradus::train
+}  // namespace gradus::tensorboard

@@ -13,11 +13,13 @@
 #include "gradus/files/file.hpp"
 #include "gradus/train/run.hpp"
 
-namespace gradus::train {
+namespace gradus::tensorboard {
+
+using train::EvalReport, train::Metric, train::Observer, train::StepReport;
 
 /// Writes kStepMetrics and kEvalMetrics, and passes all events to another observer, which is borrowed. If the
 /// file cannot be written, the run is stopped.
-class EventFileObserver : public PassingObserver {
+class EventFileObserver : public train::PassingObserver {
  public:
   /// Makes events.out.tfevents.TIME.HOST.PROCESS in the folder, which is made if it is missing. Its first
   /// records tell TensorBoard to drop earlier records of steps after `steps_done`, or all of them if that is
@@ -39,4 +41,4 @@ class EventFileObserver : public PassingObserver {
   std::exception_ptr failure_;
 };
 
-}  // namespace gradus::train
+}  // namespace gradus::tensorboard
