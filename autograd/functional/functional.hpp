@@ -56,10 +56,10 @@ autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v 
 autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
                        const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
-/// J v: v of x's shape -> f's shape. Forward mode in float64, by dual numbers in the definitions of operations
-/// (autograd/reference/): no rule is used. At kinks and for random numbers it is as the rules are: ties of
-/// maxima share, relu'(0) = abs'(0) = 0, and draws are constants. Two backward passes (v^T J is linear in its
-/// v, with the factor J) where options are set, for operations of users and after checkpoint().
+/// J v: v of x's shape -> f's shape. Forward mode in float64, by dual numbers in the definitions of
+/// operations (autograd/reference/): no rule is used. At kinks and for random numbers it is as the rules are:
+/// ties of maxima share, relu'(0) = abs'(0) = 0, and draws are constants. Two backward passes (v^T J is
+/// linear in its v, with the factor J) where options are set, for operations of users and after checkpoint().
 autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
 /// The sum over inputs: one v for each input -> one product for each output.

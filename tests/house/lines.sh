@@ -5,7 +5,7 @@
 # one says what it is worth.
 set -eu
 cd "$1"
-main_limit=44000 annexes_limit=13550 all_limit=58250
+main_limit=45650 annexes_limit=13575 all_limit=59900
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0
