@@ -15,7 +15,6 @@
 #endif
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/functional/function.hpp"
 #include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "gradus/autograd/functional/calls.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/reference/forward.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
@@ -13,7 +16,84 @@ using autograd::Products;
 
 namespace {
 
-using namespace derivatives;
+// A function's inputs and results.
+struct Call {
+  std::vector<Tensor> inputs, outputs;
+};
+
+Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>& given, bool create_graph) {
+  Call c;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined() || !is_floating(given[i].dtype()))
+      fail(op, "input ", i, " must hold float32 or float64 values, got ",
+           given[i].defined() ? name(given[i].dtype()) : "none", ".");
+    Tensor x = given[i].detach().requires_grad_();
+    // The same values as a new vertex of the graph, at which the derivative is taken, and which leads to the
+    // inputs of these values.
+    if (create_graph && given[i].requires_grad())
+      x = record("alias", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
+    c.inputs.push_back(std::move(x));
+  }
+  c.outputs = f(c.inputs);
+  for (size_t i = 0; i < c.outputs.size(); ++i)
+    if (!c.outputs[i].defined()) fail(op, "the function must give defined tensors, got none at ", i, ".");
+  return c;
+}
+
+void check_vectors(std::string_view op, const std::vector<Tensor>& v, const std::vector<Tensor>& like) {
+  if (v.size() != like.size()) fail(op, "needs ", like.size(), " vectors, got ", v.size(), ".");
+  for (size_t i = 0; i < v.size(); ++i) {
+    const bool fits = v[i].defined() && v[i].shape() == like[i].shape() && v[i].dtype() == like[i].dtype();
+    if (!fits)
+      fail(op, "vector ", i, " must be ", name(like[i].dtype()), " ", like[i].shape(), ", got ",
+           v[i].defined() ? concat(name(v[i].dtype()), " ", v[i].shape()) : "none", ".");
+  }
+}
+
+// The inputs, each on memory of its own.
+std::vector<Tensor> apart(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> all;
+  for (const Tensor& x : inputs)
+    all.push_back(x.defined() && is_floating(x.dtype()) ? raw::clone(x.detach()) : x);
+  return all;
+}
+
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+
+// The gradient of sum(v_i * outputs_i); 0 for an input that nothing depends on.
+std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& outputs,
+                              const std::vector<Tensor>& v, const std::vector<Tensor>& inputs,
+                              const DerivativeOptions& options) {
+  std::vector<Tensor> ys, cotangents;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    ys.push_back(outputs[i]);
+    cotangents.push_back(v[i]);
+  }
+  std::vector<Tensor> g(inputs.size());
+  if (!ys.empty())
+    g = grad(ys, inputs,
+             {.grad_outputs = cotangents,
+              .create_graph = options.create_graph,
+              .retain_graph = true,
+              .allow_unused = true});
+  for (size_t i = 0; i < g.size(); ++i) {
+    if (!g[i].defined() && options.strict)
+      fail(op, "every output must depend on every input (strict), got none that depends on input ", i, ".");
+    if (!g[i].defined()) g[i] = zeros_like(inputs[i]);
+  }
+  return g;
+}
+
+std::vector<Tensor> finish(std::vector<Tensor> tensors, bool create_graph) {
+  if (!create_graph)
+    for (Tensor& t : tensors) t = t.detach();
+  return tensors;
+}
+
+Products finish(const Call& c, std::vector<Tensor> product, const DerivativeOptions& options) {
+  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
+}
 
 // The shapes of y and of each input, joined.
 std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
@@ -32,7 +112,7 @@ std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector
     for (const int64_t size : inputs[i].shape()) shape.push_back(size);
     result.push_back(n == 0 ? zeros(shape, inputs[i].dtype()) : stack(found[i], 0).reshape(shape));
   }
-  return derivatives::finish(std::move(result), options.create_graph);
+  return finish(std::move(result), options.create_graph);
 }
 
 std::vector<Tensor> gradient(std::string_view op, const Call& c, bool strict) {
@@ -88,7 +168,28 @@ Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs, const std
       vectors.push_back(ones(y.shape(), y.dtype()));
     }
   check_vectors("vjp", vectors, c.outputs);
-  return derivatives::finish(c, pull_back("vjp", c.outputs, vectors, c.inputs, options), options);
+  return finish(c, pull_back("vjp", c.outputs, vectors, c.inputs, options), options);
+}
+
+Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options) {
+  check_vectors("jvp", v, inputs);
+  const GradMode on(true);
+  const bool by_rules = options.create_graph || options.strict;
+  autograd::Trace trace;
+  Call c;
+  {
+    const autograd::Tracing tracing(by_rules ? nullptr : &trace);
+    c = call("jvp", f, by_rules ? inputs : apart(inputs), options.create_graph);
+  }
+  if (!by_rules)
+    if (std::vector<Tensor> product = reference::forward(trace, c.inputs, v, c.outputs); !product.empty())
+      return finish(c, std::move(product), options);
+  std::vector<Tensor> u;
+  for (const Tensor& y : c.outputs) u.push_back(zeros_like(y).requires_grad_());
+  const std::vector<Tensor> g =
+      pull_back("jvp", c.outputs, u, c.inputs, {.create_graph = true, .strict = options.strict});
+  return finish(c, pull_back("jvp", g, v, u, options), options);
 }
 
 Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
@@ -97,7 +198,7 @@ Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const s
   const GradMode on(true);
   const Call c = call("hvp", list(f), inputs, options.create_graph);
   const std::vector<Tensor> g = gradient("hvp", c, options.strict);
-  return derivatives::finish(c, pull_back("hvp", g, v, c.inputs, options), options);
+  return finish(c, pull_back("hvp", g, v, c.inputs, options), options);
 }
 
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options) {
@@ -108,6 +209,9 @@ Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions
 }
 Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
   return only(vjp(list(f), {x}, given(v), options));
+}
+Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
+  return only(jvp(list(f), {x}, {v}, options));
 }
 Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
   return only(hvp(scalar(f), {x}, {v}, options));

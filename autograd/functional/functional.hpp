@@ -7,12 +7,24 @@
 // expected shape and dtype. Thread-safety: that of the function.
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "gradus/autograd/functional/function.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
+
+/// Options of a derivative.
+struct DerivativeOptions {
+  bool create_graph = false;  ///< results can be differentiated again
+  bool strict = false;        ///< throws Error for an output that does not depend on an input
+};
+
+using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< a function of one tensor
+/// A function of several tensors with one result.
+using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
+/// A function of several tensors with several results.
+using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x).
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
@@ -26,6 +38,17 @@ Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions
 std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vector<Tensor>& inputs,
                                          const DerivativeOptions& options = {});
 
+namespace autograd {
+/// The result of a function, and the product of its derivative with a vector.
+struct Product {
+  Tensor output, product;  ///< f(x), and the product
+};
+/// The same for functions of several tensors.
+struct Products {
+  std::vector<Tensor> outputs, products;  ///< f(inputs), and the products
+};
+}  // namespace autograd
+
 /// v^T J: v of f's shape (undefined means 1 if f has one value) -> x's shape. One backward pass.
 autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
                       const DerivativeOptions& options = {});
@@ -34,10 +57,9 @@ autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
                        const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
 /// J v: v of x's shape -> f's shape. Forward mode in float64, by dual numbers in the definitions of
-/// operations (autograd/reference/): no rule is used, nor anything recorded again. At kinks and for random
-/// numbers it is as the rules are: ties of maxima share, relu'(0) = abs'(0) = 0, and draws are constants. Two
-/// backward passes (v^T J is linear in its v, with the factor J) where options are set, for operations of
-/// users and after checkpoint().
+/// operations (autograd/reference/): no rule is used. At kinks and for random numbers it is as the rules are:
+/// ties of maxima share, relu'(0) = abs'(0) = 0, and draws are constants. Two backward passes (v^T J is
+/// linear in its v, with the factor J) where options are set, for operations of users and after checkpoint().
 autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
 /// The sum over inputs: one v for each input -> one product for each output.

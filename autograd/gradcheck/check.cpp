@@ -21,6 +21,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = 1e9;         // value whose rounding may hide a whole gradient
 constexpr double kGap = 1e-12;           // relative, between forward mode and the rules
 constexpr double kSmallSlope = 0.01;     // derivatives below it may be sums of larger ones
+constexpr size_t kMostAlone = 8;         // more inputs share a replay of the function
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
 // `value` at index j, 0 elsewhere.
@@ -143,46 +144,51 @@ class Check {
     return verdict.kind;
   }
 
-  // The derivative along u of checked input k for the outputs' cotangent v, in forward mode: terms of a sum.
-  // At order 2 the function is (x, c) -> J(x)^T c, so it is c D^2 f(x)[u, v] along x, and u J(x) v along c.
-  Numbers forward(size_t k, const Numbers& u, const Numbers& v) const {
-    const size_t inputs =
-        order_ == 1 ? inputs_.size() : inputs_.size() - 1;  // of f: one cotangent comes after them
-    const auto spread = [&](size_t first, size_t count, const Numbers& numbers) {
-      std::vector<Numbers> all;
-      for (size_t i = 0; i < inputs; ++i) all.emplace_back(static_cast<size_t>(inputs_[i].numel()), 0.0);
-      auto next = numbers.begin();
-      for (size_t i = first; i < first + count; ++i)
-        for (double& e : all[checked_[i]]) e = *next++;
-      return all;
+  // The derivative along u, one for each checked input or empty for 0, for the outputs' cotangent v, in
+  // forward mode: terms of a sum. At order 2 the function is (x, c) -> J(x)^T c, so they are those of c D^2
+  // f(x)[u, v] for the u of x, and of u J(x) v for that of c.
+  Numbers forward(const std::vector<Numbers>& u, const Numbers& v) const {
+    const size_t cotangents = order_ == 1 ? 0 : 1, inputs = inputs_.size() - cotangents;
+    std::vector<Numbers> at_u, at_v;
+    for (size_t i = 0; i < inputs; ++i) at_u.emplace_back(static_cast<size_t>(inputs_[i].numel()), 0.0);
+    at_v = at_u;
+    bool along_inputs = false;
+    auto next = v.begin();
+    for (size_t k = 0; k + cotangents < checked_.size(); ++k) {
+      if (!u[k].empty()) at_u[checked_[k]] = u[k], along_inputs = true;
+      if (order_ == 2)
+        for (double& e : at_v[checked_[k]]) e = *next++;
+    }
+    Numbers all;
+    const auto append = [&](const Numbers& a, const Numbers& b) {
+      for (size_t j = 0; j < a.size(); ++j) all.push_back(a[j] * b[j]);
     };
-    const bool along_cotangent = checked_[k] >= inputs;
-    Numbers terms;
-    if (order_ == 1)
-      terms = witness_.along(spread(k, 1, u));
-    else if (along_cotangent)
-      terms = witness_.along(spread(0, checked_.size() - 1, v));
-    else
-      terms = witness_.along(spread(k, 1, u), spread(0, checked_.size() - 1, v));
-    const Numbers factors = order_ == 1 ? v : along_cotangent ? u : flatten({inputs_[inputs]});
-    for (size_t j = 0; j < terms.size(); ++j) terms[j] *= factors[j];
-    return terms;
+    if (order_ == 1) append(v, witness_.along(at_u));
+    if (order_ == 2 && along_inputs) append(flatten({inputs_[inputs]}), witness_.along(at_u, at_v));
+    if (order_ == 2 && !u.back().empty()) append(u.back(), witness_.along(at_v));
+    return all;
   }
 
   // The dot-product test: <v, J u> in forward mode and <J^T v, u> by the rules, without a difference.
-  void compare_forward(const Numbers& u, const Numbers& v, const Numbers& gx, size_t k) {
-    const Numbers terms = forward(k, u, v);
-    double right = 0, got = 0, size = kSmallSlope * std::sqrt(dot(u, u) * dot(v, v));
-    for (const double t : terms) right += t, size += std::abs(t);
-    for (size_t j = 0; j < gx.size(); ++j) got += gx[j] * u[j], size += std::abs(gx[j] * u[j]);
+  void compare_forward(const std::vector<Numbers>& u, const Numbers& v, const std::vector<Tensor>& g,
+                       size_t k, const std::string& where) {
+    double right = 0, got = 0, squares = 0, size = 0;
+    for (const double t : forward(u, v)) right += t, size += std::abs(t);
+    for (size_t i = 0; i < u.size(); ++i) {
+      if (u[i].empty()) continue;
+      const Numbers gx = flatten({g[i]});
+      squares += dot(u[i], u[i]);
+      for (size_t j = 0; j < gx.size(); ++j) got += gx[j] * u[i][j], size += std::abs(gx[j] * u[i][j]);
+    }
+    size += kSmallSlope * std::sqrt(squares * dot(v, v));
     const double gap = right == got ? 0 : std::abs(right - got) / size;
     report_.gaps[order_ - 1] = std::max(report_.gaps[order_ - 1], gap);
     ++report_.checks;
     if (gap <= kGap || gap <= gap_) return;
     gap_ = gap;
     gap_input_ = k;
-    gap_text_ = concat(input(k), " along a random direction: forward mode gives ", std::setprecision(17),
-                       right, ", the rules ", got, ", relative gap ", std::setprecision(3), gap);
+    gap_text_ = concat(where, ": forward mode gives ", std::setprecision(17), right, ", the rules ", got,
+                       ", relative gap ", std::setprecision(3), gap);
   }
 
   // Differences name the place of an error better, so the dot-product test speaks where they found none.
@@ -296,6 +302,8 @@ class Check {
   void check_directions() {
     const Numbers v = random_cotangent();
     const std::vector<Tensor> g = analytic(v);
+    const bool together = checked_.size() > kMostAlone;
+    std::vector<Numbers> us(checked_.size());  // directions of the dot-product test
     for (size_t k = 0; k < checked_.size(); ++k) {
       Numbers u = flatten({inputs_[checked_[k]]});
       for (double& e : u) e = generator_.normal() * scale(e);
@@ -303,13 +311,18 @@ class Check {
       const Numbers gx = flatten({g[k]});
       const Verdict::Kind kind =
           compare(direction, v, gx, k, input(k) + " along a random direction", Found::unjudged_line);
-      if (witness_.gap().empty() && kind != Verdict::not_smooth && kind != Verdict::not_finite)
-        compare_forward(u, v, gx, k);
+      if (witness_.gap().empty() && kind != Verdict::not_smooth && kind != Verdict::not_finite) {
+        us[k] = u;
+        if (!together) compare_forward(us, v, g, k, input(k) + " along a random direction");
+        if (!together) us[k].clear();
+      }
       const bool is_flat = std::all_of(gx.begin(), gx.end(), [](double e) { return e == 0; });
       if (is_flat && std::abs(dot(v, flatten(outputs_))) > kLargest)
         note(2, k, input(k) + ": differences are too coarse to judge a gradient of 0 of such large values",
              Found::unjudged_line);
     }
+    if (together && witness_.gap().empty())
+      compare_forward(us, v, g, kWhole, "all inputs along random directions");
   }
 
   // Locates errors: one input element at a time, and one output element too if there are few.

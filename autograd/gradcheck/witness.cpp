@@ -12,9 +12,9 @@ using reference::Array;
 using reference::Dual;
 using Second = Dual<Dual<double>>;
 
-constexpr double kNear = 1e-4;    // how far away values are compared, in units of scale()
-constexpr double kEqual = 1e-11;  // how closely
-constexpr int64_t kMost = 20000;  // elements of all results; larger functions take too long in plain loops
+constexpr double kNear = 1e-4;     // how far away values are compared, in units of scale()
+constexpr double kEqual = 1e-11;   // how closely
+constexpr int64_t kMost = 500000;  // elements of all results; larger functions take too long in plain loops
 
 bool has_numbers(const Tensor& x) { return x.dtype() == DType::float64; }
 

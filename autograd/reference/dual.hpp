@@ -23,6 +23,11 @@ using std::sin;
 using std::sqrt;
 using std::tanh;
 
+inline constexpr double kErf = 2 * std::numbers::inv_sqrtpi;  ///< erf'(0)
+
+inline double plain(double x) { return x; }       ///< the number without tangents
+inline bool is_zero(double x) { return x == 0; }  ///< whether it is 0 with all its tangents
+
 template <class T>
 struct Dual {
   T value{0};    ///< v
@@ -41,6 +46,8 @@ struct Dual {
     const T y = a.value / b.value;
     return {y, (a.tangent - y * b.tangent) / b.value};
   }
+  friend double plain(const Dual& x) { return plain(x.value); }
+  friend bool is_zero(const Dual& x) { return is_zero(x.value) && is_zero(x.tangent); }
   Dual operator-() const { return {-value, -tangent}; }
   Dual& operator+=(Dual b) { return *this = *this + b; }
   friend bool operator<(Dual a, Dual b) { return a.value < b.value; }
@@ -48,80 +55,28 @@ struct Dual {
   friend bool operator<=(Dual a, Dual b) { return a.value <= b.value; }
   friend bool operator>=(Dual a, Dual b) { return b.value <= a.value; }
   friend bool operator==(Dual a, Dual b) { return a.value == b.value; }
+
+  /// f(x) and f'(x) t, given f and f' at x.value. A tangent of 0 stays 0 where f' is infinite.
+  friend Dual chain(Dual x, T f, T slope) { return {f, is_zero(x.tangent) ? T(0) : slope * x.tangent}; }
+
+  friend Dual exp(Dual x) { return chain(x, exp(x.value), exp(x.value)); }
+  friend Dual log(Dual x) { return chain(x, log(x.value), 1.0 / x.value); }
+  friend Dual log1p(Dual x) { return chain(x, log1p(x.value), 1.0 / (1.0 + x.value)); }
+  friend Dual sqrt(Dual x) { return chain(x, sqrt(x.value), 0.5 / sqrt(x.value)); }
+  friend Dual sin(Dual x) { return chain(x, sin(x.value), cos(x.value)); }
+  friend Dual cos(Dual x) { return chain(x, cos(x.value), -sin(x.value)); }
+  friend Dual tanh(Dual x) { return chain(x, tanh(x.value), 1.0 - tanh(x.value) * tanh(x.value)); }
+  friend Dual erf(Dual x) { return chain(x, erf(x.value), kErf * exp(-x.value * x.value)); }
+  friend Dual erfc(Dual x) { return chain(x, erfc(x.value), -kErf * exp(-x.value * x.value)); }
+  friend Dual abs(Dual x) { return chain(x, abs(x.value), double(x.value > 0) - double(x.value < 0)); }
+  /// The slope in b is e b^(e-1), 0 for e = 0; that in e is b^e log(b), 0 for b = 0 <= e.
+  friend Dual pow(Dual b, Dual e) {
+    const T y = pow(b.value, e.value);
+    const bool flat_b = is_zero(b.tangent) || is_zero(e.value);
+    const bool flat_e = is_zero(e.tangent) || (b.value == 0 && e.value >= 0);
+    const T along_b = flat_b ? T(0) : e.value * pow(b.value, e.value - 1.0) * b.tangent;
+    return {y, flat_e ? along_b : along_b + y * log(b.value) * e.tangent};
+  }
 };
-
-/// The number without tangents.
-inline double plain(double x) { return x; }
-template <class T>
-double plain(const Dual<T>& x) {
-  return plain(x.value);
-}
-
-/// Whether it is 0 with all its tangents.
-inline bool is_zero(double x) { return x == 0; }
-template <class T>
-bool is_zero(const Dual<T>& x) {
-  return is_zero(x.value) && is_zero(x.tangent);
-}
-
-/// f(x) and f'(x), given both at x.value. A tangent of 0 stays 0 where f' is infinite.
-template <class T>
-Dual<T> chain(const Dual<T>& x, T f, T slope) {
-  return {f, is_zero(x.tangent) ? T(0) : slope * x.tangent};
-}
-
-template <class T>
-Dual<T> exp(const Dual<T>& x) {
-  const T y = exp(x.value);
-  return chain(x, y, y);
-}
-template <class T>
-Dual<T> log(const Dual<T>& x) {
-  return chain(x, log(x.value), T(1) / x.value);
-}
-template <class T>
-Dual<T> log1p(const Dual<T>& x) {
-  return chain(x, log1p(x.value), T(1) / (T(1) + x.value));
-}
-template <class T>
-Dual<T> sqrt(const Dual<T>& x) {
-  const T y = sqrt(x.value);
-  return chain(x, y, T(0.5) / y);
-}
-template <class T>
-Dual<T> sin(const Dual<T>& x) {
-  return chain(x, sin(x.value), cos(x.value));
-}
-template <class T>
-Dual<T> cos(const Dual<T>& x) {
-  return chain(x, cos(x.value), -sin(x.value));
-}
-template <class T>
-Dual<T> tanh(const Dual<T>& x) {
-  const T y = tanh(x.value);
-  return chain(x, y, T(1) - y * y);
-}
-template <class T>
-Dual<T> erf(const Dual<T>& x) {
-  return chain(x, erf(x.value), T(2 * std::numbers::inv_sqrtpi) * exp(-(x.value * x.value)));
-}
-template <class T>
-Dual<T> erfc(const Dual<T>& x) {
-  return chain(x, erfc(x.value), T(-2 * std::numbers::inv_sqrtpi) * exp(-(x.value * x.value)));
-}
-template <class T>
-Dual<T> abs(const Dual<T>& x) {
-  return chain(x, abs(x.value), T(x.value > T(0) ? 1 : x.value < T(0) ? -1 : 0));
-}
-/// b^e. The slope in b is e b^(e-1), 0 for e = 0; that in e is b^e log(b), 0 for b = 0 <= e.
-template <class T>
-Dual<T> pow(const Dual<T>& b, const Dual<T>& e) {
-  const T y = pow(b.value, e.value);
-  const bool flat_b = is_zero(b.tangent) || is_zero(e.value);
-  const bool flat_e = is_zero(e.tangent) || (b.value == T(0) && e.value >= T(0));
-  const T along_b = flat_b ? T(0) : e.value * pow(b.value, e.value - T(1)) * b.tangent;
-  const T along_e = flat_e ? T(0) : y * log(b.value) * e.tangent;
-  return {y, along_b + along_e};
-}
 
 }  // namespace gradus::reference

@@ -1,4 +1,4 @@
-// Operations on single numbers. each() (array.hpp) applies them to arrays.
+// Operations on each element.
 #pragma once
 
 #include "gradus/autograd/reference/array.hpp"
@@ -6,93 +6,62 @@
 
 namespace gradus::reference {
 
-// -- two numbers
+/// Operations on single numbers, which each() applies to all.
 template <class T>
-T add(T a, T b) {
-  return a + b;
-}
-template <class T>
-T sub(T a, T b) {
-  return a - b;
-}
-template <class T>
-T mul(T a, T b) {
-  return a * b;
-}
-template <class T>
-T div(T a, T b) {
-  return a / b;
-}
-/// The larger one; NaN if one is. Equal ones share the derivative.
-template <class T>
-T maximum(T a, T b) {
-  if (a == b) return T(0.5) * a + T(0.5) * b;
-  return a > b || plain(a) != plain(a) ? a : b;
-}
-template <class T>
-T minimum(T a, T b) {
-  return -maximum(-a, -b);
-}
+struct Scalar {
+  static T add(T a, T b) { return a + b; }
+  static T sub(T a, T b) { return a - b; }
+  static T mul(T a, T b) { return a * b; }
+  static T div(T a, T b) { return a / b; }
+  static T power(T a, T b) { return pow(a, b); }
+  /// The larger one; NaN if one is. Equal ones share the derivative.
+  static T maximum(T a, T b) {
+    if (a == b) return 0.5 * a + 0.5 * b;
+    return a > b || std::isnan(plain(a)) ? a : b;
+  }
+  static T minimum(T a, T b) { return -maximum(-a, -b); }
 
-// -- one number
-template <class T>
-T neg(T x) {
-  return -x;
-}
-template <class T>
-T rsqrt(T x) {
-  return T(1) / sqrt(x);
-}
-/// max(x, 0) with derivative 0 at 0 (Nair and Hinton, 2010).
-template <class T>
-T relu(T x) {
-  return x <= T(0) ? T(0) : x;
-}
-/// 1 / (1 + e^-x), written so that e^ does not overflow.
-template <class T>
-T sigmoid(T x) {
-  return x < T(0) ? exp(x) / (T(1) + exp(x)) : T(1) / (T(1) + exp(-x));
-}
-/// x Phi(x) with the normal distribution's Phi(x) = erfc(-x / sqrt 2) / 2 (Hendrycks and Gimpel, arXiv
-/// 1606.08415).
-template <class T>
-T gelu(T x) {
-  return T(0.5) * x * erfc(-x * T(1 / std::numbers::sqrt2));
-}
-/// Its approximation x / 2 (1 + tanh u) = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
-template <class T>
-T gelu_tanh(T x) {
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  return x * sigmoid(T(2 * k) * (x + T(0.044715) * x * x * x));
-}
-/// x sigmoid(x) (Elfwing et al., arXiv 1702.03118; Ramachandran et al., arXiv 1710.05941).
-template <class T>
-T silu(T x) {
-  return x * sigmoid(x);
-}
-/// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold (Dugas et al., 2001).
-template <class T>
-T softplus(T x, double beta, double threshold) {
-  const T z = T(beta) * x;
-  if (z > T(threshold)) return x;
-  return (z > T(0) ? z + log1p(exp(-z)) : log1p(exp(z))) / T(beta);
-}
-/// x tanh(softplus(x)) (Misra, arXiv 1908.08681).
-template <class T>
-T mish(T x) {
-  return x * tanh(x > T(0) ? x + log1p(exp(-x)) : log1p(exp(x)));
-}
-/// x moved into [low, high], with derivative 1 at both bounds. NaN if one is NaN; high if low > high.
-template <class T>
-T clamp(T x, T low, T high) {
-  const T raised = x < low || plain(low) != plain(low) ? low : x;
-  return raised > high || plain(high) != plain(high) ? high : raised;
-}
-/// silu(gate) up (Shazeer, arXiv 2002.05202).
-template <class T>
-T swiglu(T gate, T up) {
-  return silu(gate) * up;
-}
+  static T neg(T x) { return -x; }
+  static T absolute(T x) { return abs(x); }
+  static T exponential(T x) { return exp(x); }
+  static T logarithm(T x) { return log(x); }
+  static T root(T x) { return sqrt(x); }
+  static T rsqrt(T x) { return 1.0 / sqrt(x); }
+  static T sine(T x) { return sin(x); }
+  static T cosine(T x) { return cos(x); }
+  static T tangent(T x) { return tanh(x); }
+  static T error(T x) { return erf(x); }
+  /// max(x, 0) with derivative 0 at 0 (Nair and Hinton, 2010).
+  static T relu(T x) { return x <= 0 ? T(0) : x; }
+  /// 1 / (1 + e^-x), written so that e^ does not overflow.
+  static T sigmoid(T x) { return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
+  /// x Phi(x) with the normal distribution's Phi(x) = erfc(-x / sqrt 2) / 2 (Hendrycks and Gimpel, arXiv
+  /// 1606.08415).
+  static T gelu(T x) { return 0.5 * x * erfc(-x / std::numbers::sqrt2); }
+  /// Its approximation x / 2 (1 + tanh u) = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+  static T gelu_tanh(T x) {
+    const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+    return x * sigmoid(2 * k * (x + 0.044715 * x * x * x));
+  }
+  /// x sigmoid(x) (Elfwing et al., arXiv 1702.03118; Ramachandran et al., arXiv 1710.05941).
+  static T silu(T x) { return x * sigmoid(x); }
+  /// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold (Dugas et al., 2001).
+  static T softplus(T x, double beta, double threshold) {
+    const T z = beta * x;
+    if (z > threshold) return x;
+    return (z > 0 ? z + log1p(exp(-z)) : log1p(exp(z))) / beta;
+  }
+  /// x tanh(softplus(x)) (Misra, arXiv 1908.08681).
+  static T mish(T x) { return x * tanh(softplus(x, 1, INFINITY)); }
+  /// silu(gate) up (Shazeer, arXiv 2002.05202).
+  static T swiglu(T gate, T up) { return silu(gate) * up; }
+  /// x moved into [low, high], with derivative 1 at both bounds. NaN if one is NaN; high if low > high.
+  static T clamp(T x, T low, T high) {
+    const T raised = x < low || std::isnan(plain(low)) ? low : x;
+    return raised > high || std::isnan(plain(high)) ? high : raised;
+  }
+};
+
 /// Dropout (Srivastava et al., 2014) with drawn factors: 0 with probability p, else 1 / (1 - p). They are
 /// constants: the derivative is that of the function with these draws.
 template <class T>
@@ -127,8 +96,10 @@ Array<T> masked_fill(const Array<T>& x, const Whole& mask, double value) {
 /// x moved into the bounds of each element; a missing bound is infinite.
 template <class T>
 Array<T> clamp(const Array<T>& x, const Array<T>& low, const Array<T>& high) {
-  const Array<T> raised = low.defined ? each(x, low, [](T v, T l) { return clamp(v, l, T(INFINITY)); }) : x;
-  return high.defined ? each(raised, high, [](T v, T h) { return clamp(v, T(-INFINITY), h); }) : raised;
+  const Array<T> raised =
+      low.defined ? each(x, low, [](T v, T l) { return Scalar<T>::clamp(v, l, INFINITY); }) : x;
+  return high.defined ? each(raised, high, [](T v, T h) { return Scalar<T>::clamp(v, -INFINITY, h); })
+                      : raised;
 }
 
 }  // namespace gradus::reference

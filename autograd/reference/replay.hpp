@@ -32,8 +32,4 @@ class Replay {
   std::map<Key, Array<T>> numbers_;
 };
 
-/// The result of one call by its definition, from the values that its inputs have; undefined if there is no
-/// definition.
-Array<double> value_again(const autograd::TracedCall& call);
-
 }  // namespace gradus::reference

@@ -41,7 +41,7 @@ inline void check_same(const std::vector<GradcheckCase>& cases, const std::vecto
   }
 }
 
-/// All pass. Returns the number of comparisons.
+/// All pass, in forward mode too. Returns the number of comparisons.
 inline int64_t check_pass(const std::vector<GradcheckCase>& cases) {
   int64_t checks = 0;
   for (const GradcheckCase& c : cases) {
@@ -49,6 +49,8 @@ inline int64_t check_pass(const std::vector<GradcheckCase>& cases) {
     INFO(c.op << ": " << c.name << ": " << r.message);
     CHECK(r.passed);
     CHECK(r.checks >= 5);
+    CHECK((r.unwitnessed.empty() || c.op == "to"));  // which rounds to float32
+    CHECK(std::max(r.gaps[0], r.gaps[1]) < 1e-13);
     checks += r.checks;
   }
   return checks;

@@ -7,7 +7,7 @@ BEGIN {
   # The floors, lowest first. A folder belongs to the longest that its path begins with, and may include from its own and
   # those before it, but for what `never` says.
   floors = split("files autograd/kernels autograd/tensor autograd/random autograd/graph autograd/engine autograd/ops " \
-                 "autograd/functional autograd/reference autograd/gradcheck autograd/gradcheck/cases nn models data train cli annexes/fast annexes/pages annexes/layers annexes/mpi annexes/formats annexes/teach annexes/remote annexes/new annexes/bench " \
+                 "autograd/reference autograd/functional autograd/gradcheck autograd/gradcheck/cases nn models data train cli annexes/fast annexes/pages annexes/layers annexes/mpi annexes/formats annexes/teach annexes/remote annexes/new annexes/bench " \
                  "annexes/sweep annexes/cases python", floor)
   for (i = 1; i <= floors; ++i) rank[floor[i]] = i
   never["data"] = " nn models "

@@ -1,5 +1,6 @@
-// Convolution and pools with any stride, padding and dilation, against loops over each window.
+// Convolution and pools with any stride, padding and dilation, against their definitions.
 #include "autograd/against_float64.hpp"
+#include "autograd/by_definition.hpp"
 #include "gradus/annexes/layers/ops/windows.hpp"
 
 namespace gradus::test_windows {
@@ -12,83 +13,23 @@ struct Case {
   int64_t down, across, padding, dilation;
 };
 
-// f(o, p, places): window (o, p) and the places in the image, or -1 in the padding, of its elements.
-template <class F>
-Shape for_each_window(const Case& c, F f) {
-  const auto count = [&](int64_t size, int64_t stride) {
-    return (size + 2 * c.padding - c.dilation * (kKernel - 1) - 1) / stride + 1;
-  };
-  const Shape out{1, 1, count(kHeight, c.down), count(kWidth, c.across)};
-  for (int64_t o = 0; o < out[2]; ++o)
-    for (int64_t p = 0; p < out[3]; ++p) {
-      std::vector<int64_t> places;
-      for (int64_t i = 0; i < kKernel; ++i)
-        for (int64_t j = 0; j < kKernel; ++j) {
-          const int64_t row = o * c.down - c.padding + i * c.dilation,
-                        column = p * c.across - c.padding + j * c.dilation;
-          const bool inside = row >= 0 && row < kHeight && column >= 0 && column < kWidth;
-          places.push_back(inside ? row * kWidth + column : -1);
-        }
-      f(o, p, places);
-    }
-  return out;
-}
-
 TEST_CASE("windows with strides from 1 to 7") {
   Generator g(1);
   const Tensor x = randn({1, 1, kHeight, kWidth}, g, DType::float64),
                w = randn({1, 1, kKernel, kKernel}, g, DType::float64);
-  const std::vector<double> values = x.to_vector<double>(), weights = w.to_vector<double>();
   for (const Case c :
        {Case{1, 1, 0, 1}, {2, 3, 1, 1}, {3, 4, 2, 1}, {4, 5, 2, 1}, {5, 2, 1, 1}, {6, 6, 0, 2}, {7, 4, 2, 3}})
     for (const DType dtype : {DType::float32, DType::float64}) {
-      std::vector<double> convolved, largest, means, g_convolved(values.size()), g_largest(values.size()),
-          g_means(values.size());
-      const Shape out = for_each_window(c, [&](int64_t, int64_t, const std::vector<int64_t>& places) {
-        double sum = 0, all = 0, best = -kInf;
-        size_t best_at = 0;
-        for (size_t i = 0; i < places.size(); ++i) {
-          if (places[i] < 0) continue;
-          const auto at = static_cast<size_t>(places[i]);
-          sum += weights[i] * values[at];
-          all += values[at];
-          g_convolved[at] += weights[i];
-          g_means[at] += 1.0 / (kKernel * kKernel);
-          if (values[at] > best) best = values[best_at = at];
-        }
-        convolved.push_back(sum);
-        largest.push_back(best);
-        means.push_back(all / (kKernel * kKernel));
-        g_largest[best_at] += 1;
-      });
-      const auto check = [&](const char* name, const auto& f, const std::vector<double>& y,
-                             const std::vector<double>& gx) {
-        const Tensor at = x.to(dtype).detach().requires_grad_(), result = f(at);
-        INFO(name << ", strides " << c.down << " and " << c.across << ", " << gradus::name(dtype));
-        const double digits = dtype == DType::float64 ? 1e-12 : 1e-5;
-        CHECK(difference(result.to(DType::float64).detach(), f64(y, out), digits) == "");
-        sum(result).backward();
-        CHECK(difference(at.grad().to(DType::float64), f64(gx, x.shape()), digits) == "");
-      };
+      INFO("strides " << c.down << " and " << c.across << ", " << name(dtype));
       const autograd::PerDim stride{c.down, c.across};
-      check(
-          "conv2d",
-          [&](const Tensor& t) {
-            return conv2d(t, w.to(dtype), {},
-                          {.stride = stride, .padding = c.padding, .dilation = c.dilation});
-          },
-          convolved, g_convolved);
-      check(
-          "max_pool2d",
-          [&](const Tensor& t) {
-            return max_pool2d(t, kKernel, {.stride = stride, .padding = c.padding, .dilation = c.dilation});
-          },
-          largest, g_largest);
-      if (c.dilation == 1)
-        check(
-            "avg_pool2d",
-            [&](const Tensor& t) { return avg_pool2d(t, kKernel, {.stride = stride, .padding = c.padding}); },
-            means, g_means);
+      const ConvOptions conv{.stride = stride, .padding = c.padding, .dilation = c.dilation};
+      const MaxPoolOptions pool{.stride = stride, .padding = c.padding, .dilation = c.dilation};
+      const AvgPoolOptions mean{.stride = stride, .padding = c.padding};
+      using In = const std::vector<Tensor>&;
+      const std::vector<Tensor> one{x.to(dtype)}, both{x.to(dtype), w.to(dtype)};
+      CHECK(check_by_definition([&](In in) { return conv2d(in[0], in[1], {}, conv); }, both) == 1);
+      CHECK(check_by_definition([&](In in) { return max_pool2d(in[0], kKernel, pool); }, one) == 1);
+      check_by_definition([&](In in) { return avg_pool2d(in[0], kKernel, mean); }, one);
     }
 }
 

@@ -1,6 +1,7 @@
-// Kernels of rows (softmax, layer norm, cross-entropy) against loops in double.
+// Kernels of rows (softmax, layer norm, cross-entropy) against their definitions.
 #include "gradus/autograd/kernels/elementwise/rows.hpp"
 
+#include "autograd/by_definition.hpp"
 #include "plain.hpp"
 
 namespace gradus::kernels::test_rows {
@@ -9,41 +10,60 @@ using namespace vectors;
 
 constexpr int64_t kRows = 5;
 
-TEMPLATE_TEST_CASE("softmax and its relatives agree with their formulas", "[rows]", float, double) {
-  using T = TestType;
+using testing::check_by_definition;
+using In = const std::vector<Tensor>&;
+
+// Random rows, the same in every run.
+Tensor normal(const Shape& shape, DType dtype, uint64_t seed, double spread = 2) {
+  Generator generator(seed);
+  return (randn(shape, generator, DType::float64) * spread).to(dtype);
+}
+
+TEST_CASE("rows of each length agree with their definitions at each level, and so do their gradients",
+          "[rows]") {
   at_each_level([] {
-    for (const int64_t n : kSizes) {
-      INFO(n << " columns");
-      const auto x = values<T>(kRows * n, 10, 1), gy = values<T>(kRows * n, 2, 2);
-      std::vector<T> y(x.size()), gx(x.size()), lse(kRows);
-      std::vector<plain::Real> wanted;
-      for (int64_t r = 0; r < kRows; ++r) wanted.push_back(plain::logsumexp(n, &x[r * n]));
-
-      softmax(kRows, n, y.data(), x.data());
-      check_near(y, [&](int64_t i) { return std::exp(x[i] - wanted[i / n]); });
-      softmax_grad(kRows, n, gx.data(), gy.data(), y.data());
-      check_near(gx, [&](int64_t i) {
-        double along = 0;
-        for (int64_t j = i / n * n; j < i / n * n + n; ++j) along += static_cast<double>(gy[j]) * y[j];
-        return y[i] * (gy[i] - along);
-      });
-
-      logsumexp(kRows, n, lse.data(), x.data());
-      check_near(lse, [&](int64_t r) { return wanted[r]; });
-
-      log_softmax(kRows, n, y.data(), x.data());
-      check_near(y, [&](int64_t i) { return x[i] - wanted[i / n]; });
-      log_softmax_grad(kRows, n, gx.data(), gy.data(), y.data());
-      check_near(
-          gx,
-          [&](int64_t i) {
-            double total = 0;
-            for (int64_t j = i / n * n; j < i / n * n + n; ++j) total += gy[j];
-            return gy[i] - std::exp(static_cast<double>(y[i])) * total;
-          },
-          10 * kTolerance<T>);
-    }
+    for (const DType dtype : {DType::float32, DType::float64})
+      for (const int64_t n : kSizes) {
+        INFO(n << " columns, " << name(dtype));
+        const Tensor x = normal({kRows, n}, dtype, 1), w = normal({n}, dtype, 2), b = normal({n}, dtype, 3);
+        const Tensor many = normal({150, n}, dtype, 4);  // more than one chunk of rows
+        const Tensor target = tensor(std::vector<int64_t>{0, n - 1, -100, n / 2, 0}, {kRows});
+        CHECK(check_by_definition([](In in) { return softmax(in[0], 1); }, {x}) == 1);
+        CHECK(check_by_definition([](In in) { return log_softmax(in[0], 1); }, {x}) == 1);
+        CHECK(check_by_definition([](In in) { return logsumexp(in[0], {1}); }, {x}) > 0);
+        const auto loss = [&](In in) { return cross_entropy(in[0], target, -100, Reduction::none); };
+        CHECK(check_by_definition(loss, {x}) == 1);
+        if (n == 1) continue;  // whose gradient is 0 but for rounding
+        CHECK(check_by_definition([n](In in) { return layer_norm(in[0], {n}, in[1], in[2]); },
+                                  {many, w, b}) == 1);
+        CHECK(check_by_definition([n](In in) { return layer_norm(in[0], {n}); }, {many}) == 1);
+      }
   });
+}
+
+TEMPLATE_TEST_CASE("gradients of rows have the same bits alone and in place", "[rows]", float, double) {
+  using T = TestType;
+  const int64_t rows = 150, n = 33;
+  const auto x = values<T>(rows * n, 4, 1), gy = values<T>(rows * n, 1, 2), w = values<T>(n, 2, 3);
+  std::vector<T> y(x.size()), gx(x.size()), mean(2 * rows), rstd(rows), gw(n), gb(n), alone(n);
+  layer_norm<T>(rows, n, static_cast<T>(1e-5), y.data(), mean.data(), rstd.data(), x.data(), w.data(),
+                nullptr);
+  const auto gradients = [&](T* to_x, T* to_w, T* to_b) {
+    layer_norm_grad<T>(rows, n, to_x, to_w, to_b, gy.data(), x.data(), mean.data(), rstd.data(), w.data());
+  };
+  gradients(gx.data(), gw.data(), gb.data());
+  gradients(nullptr, alone.data(), nullptr);
+  CHECK(same_bits(alone, gw));
+  gradients(nullptr, nullptr, alone.data());
+  CHECK(same_bits(alone, gb));
+
+  const std::vector<int64_t> target = {0, n - 1, -100, n / 2, 0};
+  std::vector<T> losses(kRows), parts(2 * kRows), in_place = x;
+  cross_entropy<T>(kRows, n, losses.data(), parts.data(), x.data(), target.data(), -100);
+  cross_entropy_grad<T>(kRows, n, gx.data(), gy.data(), x.data(), parts.data(), target.data(), -100);
+  cross_entropy_grad<T>(kRows, n, in_place.data(), gy.data(), in_place.data(), parts.data(), target.data(),
+                        -100);
+  CHECK(std::equal(gx.begin(), gx.begin() + kRows * n, in_place.begin()));
 }
 
 TEMPLATE_TEST_CASE("softmax and its relatives at -inf, +inf and NaN", "[rows]", float, double) {
@@ -73,66 +93,6 @@ TEMPLATE_TEST_CASE("softmax and its relatives at -inf, +inf and NaN", "[rows]", 
   });
 }
 
-TEMPLATE_TEST_CASE("layer_norm and its gradients agree with their formulas", "[rows]", float, double) {
-  using T = TestType;
-  const T eps = static_cast<T>(1e-5);
-  const int64_t rows = 150;  // more than one chunk of rows
-  at_each_level([&] {
-    for (const int64_t n : kSizes)
-      for (const bool affine : {true, false}) {
-        INFO(n << " columns, affine " << affine);
-        const auto count = static_cast<double>(n);
-        const auto x = values<T>(rows * n, 4, 1), gy = values<T>(rows * n, 1, 2), w = values<T>(n, 2, 3),
-                   b = values<T>(n, 2, 4);
-        std::vector<T> y(x.size()), gx(x.size()), mean(2 * rows), rstd(rows), gw(n), gb(n);
-        const T* weight = affine ? w.data() : nullptr;
-        layer_norm(rows, n, eps, y.data(), mean.data(), rstd.data(), x.data(), weight,
-                   affine ? b.data() : nullptr);
-        layer_norm_grad(rows, n, gx.data(), gw.data(), gb.data(), gy.data(), x.data(), mean.data(),
-                        rstd.data(), weight);
-
-        std::vector<double> want_y(x.size()), want_gx(x.size()), want_gw(n), want_gb(n);
-        for (int64_t r = 0; r < rows; ++r) {
-          double m = 0, var = 0, g_sum = 0, gx_sum = 0;
-          for (int64_t i = 0; i < n; ++i) m += x[r * n + i];
-          m /= count;
-          for (int64_t i = 0; i < n; ++i) var += (x[r * n + i] - m) * (x[r * n + i] - m);
-          const double s = 1 / std::sqrt(var / count + eps);
-          for (int64_t i = 0; i < n; ++i) {
-            const double hat = (x[r * n + i] - m) * s, g = gy[r * n + i] * (affine ? w[i] : 1.0);
-            want_y[r * n + i] = affine ? hat * w[i] + b[i] : hat;
-            g_sum += g;
-            gx_sum += g * hat;
-            want_gw[i] += gy[r * n + i] * hat;
-            want_gb[i] += gy[r * n + i];
-          }
-          for (int64_t i = 0; i < n; ++i) {
-            const double hat = (x[r * n + i] - m) * s, g = gy[r * n + i] * (affine ? w[i] : 1.0);
-            want_gx[r * n + i] = s * (g - g_sum / count - hat * gx_sum / count);
-          }
-        }
-        const double slack = sizeof(T) == 4 ? 2e-5 : 1e-12;
-        check_near(
-            y, [&](int64_t i) { return want_y[i]; }, slack);
-        check_near(
-            gw, [&](int64_t i) { return want_gw[i]; }, slack);
-        check_near(
-            gb, [&](int64_t i) { return want_gb[i]; }, slack);
-        if (n > 1)
-          check_near(
-              gx, [&](int64_t i) { return want_gx[i]; }, 5 * slack);
-
-        std::vector<T> alone(n);  // one gradient at a time gives the same
-        layer_norm_grad<T>(rows, n, nullptr, alone.data(), nullptr, gy.data(), x.data(), mean.data(),
-                           rstd.data(), weight);
-        CHECK(same_bits(alone, gw));
-        layer_norm_grad<T>(rows, n, nullptr, nullptr, alone.data(), gy.data(), x.data(), mean.data(),
-                           rstd.data(), weight);
-        CHECK(same_bits(alone, gb));
-      }
-  });
-}
-
 TEST_CASE("layer_norm stands rows far from zero", "[rows]") {
   at_each_level([] {
     std::vector<float> x(64), y(64);
@@ -148,40 +108,6 @@ TEST_CASE("layer_norm stands rows far from zero", "[rows]") {
     std::vector<float> constant(64, 1e8F + 8);
     layer_norm<float>(1, 64, 1e-5F, y.data(), mean, &rstd, constant.data(), nullptr, nullptr);
     CHECK(same_bits(y, std::vector<float>(64, 0)));
-  });
-}
-
-TEMPLATE_TEST_CASE("cross_entropy and its gradient agree with their formulas", "[rows]", float, double) {
-  using T = TestType;
-  at_each_level([] {
-    for (const int64_t n : kSizes) {
-      INFO(n << " classes");
-      const auto x = values<T>(kRows * n, 10), grow = values<T>(kRows, 2, 2);
-      const std::vector<int64_t> target = {0, n - 1, -100, n / 2, 0};
-      std::vector<T> losses(kRows, 7), parts(2 * kRows), gx(x.size(), 7);
-      cross_entropy<T>(kRows, n, losses.data(), parts.data(), x.data(), target.data(), -100);
-      check_near(losses, [&](int64_t r) {
-        return target[r] == -100 ? 0 : plain::logsumexp(n, &x[r * n]) - x[r * n + target[r]];
-      });
-      for (int64_t r = 0; r < kRows; ++r) {
-        CHECK(parts[2 * r] == *std::max_element(&x[r * n], &x[r * n] + n));
-        CHECK(near(parts[2 * r] + std::log(parts[2 * r + 1]),
-                   static_cast<double>(plain::logsumexp(n, &x[r * n])), kTolerance<T>));
-      }
-      cross_entropy_grad<T>(kRows, n, gx.data(), grow.data(), x.data(), parts.data(), target.data(), -100);
-      std::vector<T> in_place = x;
-      cross_entropy_grad<T>(kRows, n, in_place.data(), grow.data(), in_place.data(), parts.data(),
-                            target.data(), -100);
-      CHECK(same_bits(in_place, gx));
-      check_near(
-          gx,
-          [&](int64_t i) {
-            const int64_t r = i / n;
-            if (target[r] == -100) return plain::Real{0};
-            return grow[r] * (std::exp(x[i] - plain::logsumexp(n, &x[r * n])) - (target[r] == i % n ? 1 : 0));
-          },
-          5 * kTolerance<T>);
-    }
   });
 }
 

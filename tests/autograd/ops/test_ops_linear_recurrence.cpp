@@ -1,46 +1,14 @@
-// linear_recurrence against its definition in long double.
-#include "autograd/compare.hpp"
+// linear_recurrence against its definition.
+#include "autograd/by_definition.hpp"
 #include "autograd/kernels/vectors.hpp"
 
 namespace gradus::test_ops_linear_recurrence {
 
 using namespace gradus::testing;
 
-using Real = long double;
-
 // Shapes (outer, n, inner) around the widths of vectors and of a thread's columns.
 const std::vector<Shape> kShapes = {{1, 1, 1},   {3, 5, 1},    {2, 4, 7},   {1, 40, 33},
                                     {2, 3, 511}, {1, 2, 1025}, {40, 6, 64}, {2, 0, 3}};
-
-struct Expected {
-  std::vector<double> h, ga, gb;
-};
-
-// The definition and its derivative, column by column.
-Expected defined(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& gh, bool reverse) {
-  const auto wide = [](const Tensor& t) { return t.detach().to(DType::float64).to_vector<double>(); };
-  const std::vector<double> as = wide(a), bs = wide(b), ghs = wide(gh);
-  Expected e{as, as, as};
-  const int64_t n = shape[1], inner = shape[2];
-  for (int64_t o = 0; o < shape[0]; ++o)
-    for (int64_t c = 0; c < inner; ++c) {
-      const auto at = [&](int64_t t) {
-        return static_cast<size_t>((o * n + (reverse ? n - 1 - t : t)) * inner + c);
-      };
-      std::vector<Real> h(static_cast<size_t>(n));
-      for (int64_t t = 0; t < n; ++t) {
-        h[t] = bs[at(t)] + (t > 0 ? as[at(t)] * h[t - 1] : 0);
-        e.h[at(t)] = static_cast<double>(h[t]);
-      }
-      Real gb = 0;
-      for (int64_t t = n - 1; t >= 0; --t) {
-        gb = ghs[at(t)] + (t + 1 < n ? as[at(t + 1)] * gb : 0);
-        e.gb[at(t)] = static_cast<double>(gb);
-        e.ga[at(t)] = t > 0 ? static_cast<double>(gb * h[t - 1]) : 0;
-      }
-    }
-  return e;
-}
 
 // h, ga and gb of the op.
 std::vector<Tensor> computed(const Tensor& a, const Tensor& b, const Tensor& gh, bool reverse) {
@@ -58,13 +26,10 @@ TEST_CASE("linear_recurrence and its gradients agree with the definition, at eve
           INFO(name(dtype) << ' ' << shape << (reverse ? " reversed" : ""));
           Generator g(1);
           const auto draw = [&] { return randn(shape, g, DType::float64).to(dtype); };
-          const Tensor a = 0.6 * draw(), b = draw(), gh = draw();
-          const std::vector<Tensor> got = computed(a, b, gh, reverse);
-          const Expected want = defined(shape, a, b, gh, reverse);
-          const double tolerance = dtype == DType::float32 ? 1e-5 : 1e-13;
-          CHECK(difference(got[0], f64(want.h, shape).to(dtype), tolerance) == "");
-          CHECK(difference(got[1], f64(want.ga, shape).to(dtype), tolerance) == "");
-          CHECK(difference(got[2], f64(want.gb, shape).to(dtype), tolerance) == "");
+          const auto f = [reverse](const std::vector<Tensor>& in) {
+            return linear_recurrence(in[0], in[1], 1, reverse);
+          };
+          CHECK(check_by_definition(f, {0.6 * draw(), draw()}) == 1);
         }
   });
 }
