@@ -36,10 +36,10 @@ std::optional<double> factor(const Numbers& a, const Numbers& b) {
   return close(a, scaled(b, c)) ? std::optional(c) : std::nullopt;
 }
 
-// 0.3333 as "1/3", 2.0 as "2", else four digits.
+// 0.333333 as "1/3", 2.0 as "2", else six digits.
 std::string ratio(double c) {
   const auto whole = [](double x) {
-    return std::abs(x) < 1e6 && std::abs(x - std::round(x)) < 1e-4 * std::abs(x);
+    return std::abs(x) < 1e6 && std::abs(x - std::round(x)) < kClose * std::abs(x);
   };
   if (whole(c)) return concat(std::round(c));
   if (whole(1 / c)) return concat("1/", std::round(1 / c));
@@ -161,6 +161,7 @@ std::string likely_cause(const Evidence& e) {
   if (close(doubled, scaled(wrong, 4)))
     return "twice the upstream gradient gives four times as much: the rule uses gy twice";
 
+  if (close(wrong, right)) return "";
   if (const auto c = factor(wrong, right)) {
     if (std::abs(*c + 1) < kClose) return "the gradient is -1 times the right one: a wrong sign";
     return concat("the gradient is ", ratio(*c), " times the right one: a wrong factor or divisor");

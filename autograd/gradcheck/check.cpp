@@ -81,6 +81,7 @@ class Check {
     if (order == 1) {
       check_input_layouts();
       check_upstream_layouts();
+      if (!is_wrong()) check_upstream_sizes();
     }
     note_gap();
     if (repeats) explain();
@@ -266,6 +267,20 @@ class Check {
                   concat(input(k), " gets another gradient if the upstream gradient is ", layout.name,
                          ": its strides are ignored"));
       }
+  }
+
+  // A gradient is linear in the upstream one, however large or small that is.
+  void check_upstream_sizes() {
+    const Numbers v = random_cotangent(), g = flatten(analytic(v));
+    for (const double size : {0x1p40, 0x1p-40}) {
+      Numbers other = v;
+      for (double& e : other) e *= size;
+      other = flatten(analytic(other));
+      for (double& e : other) e /= size;
+      require(!std::isfinite(dot(other, other)) || agree(g, other), kWhole,
+              concat("an upstream gradient ", size, " times as large gives another gradient than ", size,
+                     " times this one: the rule is not linear"));
+    }
   }
 
   void check_layout(size_t k, const std::string& layout, const Tensor& packed, const Tensor& view) {

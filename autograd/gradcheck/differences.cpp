@@ -47,18 +47,25 @@ Estimate limit(const std::vector<double>& d, int first, const std::vector<double
 
 // The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
 // in which nothing else is left (Hamming, 1973; More and Wild, 2011), but no less than that of the last
-// operation.
-double rounding(Line& line, const Numbers& weights, double size, double step) {
-  double root = 0;
-  for (const double side : {step, -step}) {
-    double d[7];
-    for (int i = 0; i < 7; ++i) d[i] = line.change(weights, side, side * (i + 1));
-    for (int i = 0; i + 4 < 7; ++i) {
-      const double fourth = d[i] - 4 * d[i + 1] + 6 * d[i + 2] - 4 * d[i + 3] + d[i + 4];
-      if (std::isfinite(fourth)) root = std::hypot(root, fourth);
+// operation. Neighbours that are all equal may be rounded to one value: those farther apart count, up to eps.
+double rounding(Line& line, const Numbers& weights, double size, double eps) {
+  double largest = 0;
+  bool is_flat = true;
+  for (double step = 1e-5 * eps; is_flat && step <= eps; step *= kFactor)
+    for (const double part : {1.0, 1.37}) {  // steps of whole units of rounding show none
+      double root = 0;
+      for (const double side : {part * step, -part * step}) {
+        double d[7];
+        for (int i = 0; i < 7; ++i) d[i] = line.change(weights, side, side * (i + 1));
+        for (const double change : d) is_flat = is_flat && change == 0;
+        for (int i = 0; i + 4 < 7; ++i) {
+          const double fourth = d[i] - 4 * d[i + 1] + 6 * d[i + 2] - 4 * d[i + 3] + d[i + 4];
+          if (std::isfinite(fourth)) root = std::hypot(root, fourth);
+        }
+      }
+      largest = std::max(largest, root);
     }
-  }
-  return std::max(root / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
+  return std::max(largest / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
 }
 
 }  // namespace
@@ -116,7 +123,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     slopes.push_back(line.change(weights, -h[i], h[i]) / (2 * h[i]));
     bends.push_back((line.change(weights, 0, h[i]) - line.change(weights, -h[i], 0)) / h[i]);
   }
-  const double noise = rounding(line, weights, size, 1e-5 * eps);
+  const double noise = rounding(line, weights, size, eps);
   const size_t end = std::min(limit(slopes, 2, h, noise).end, limit(bends, 1, h, noise).end);
   const Estimate slope = limit(slopes, 2, h, noise, end), bend = limit(bends, 1, h, noise, end);
   const auto ends_at = [&](double t) {

@@ -6,10 +6,10 @@
 // derivative is extrapolated from differences of many lengths, with a bound of its error that follows the
 // rounding of f. Order 2 checks the gradient function in the same way, and its derivative with respect to the
 // cotangent. gradcheck also requires that two calls of the function and of its gradient give the same bits,
-// that a zero cotangent gives zeros, that gradients have their input's shape and dtype and share no storage,
-// that rules leave the upstream gradient as it is, that the formula recorded under create_graph agrees with
-// the one used without it, and that inputs and cotangents with gaps, at an offset, expanded or transposed in
-// memory give the same as packed ones.
+// that a zero cotangent gives zeros and large and small ones what is in proportion, that gradients have their
+// input's shape and dtype and share no storage, that rules leave the upstream gradient as it is, that the
+// formula recorded under create_graph agrees with the one used without it, and that inputs and cotangents
+// with gaps, at an offset, expanded or transposed in memory give the same as packed ones.
 //
 // At a kink (relu at 0, ties of a maximum) and where values are rounded too coarsely, no difference can check
 // a rule: the check fails, and its message says so instead of accusing the rule. Thread-safe: no state; `f`

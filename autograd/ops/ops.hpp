@@ -145,7 +145,8 @@ Tensor gt(const Tensor& a, double b);         ///< a > b
 Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // -- reductions: over the given dims, or over all if none are given
-Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);   ///< also int64
+/// Also int64; of bool, the int64 number of those that are true.
+Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN if empty
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);

@@ -145,6 +145,7 @@ std::vector<Tensor> composed_gradients(const Tensor& gh, const Tensor& a, const 
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   check_defined("sum", x);
+  if (x.dtype() == DType::boolean) return sum(x.to(DType::int64), dims, keepdim);
   const Dims wrapped = wrap_dims("sum", dims, x.dim());
   const Reduced r(x, wrapped);
   autograd::with(Shape(r.dims()));

@@ -8,6 +8,7 @@
 #include "gradus/train/optimizers/muon.hpp"
 #include "gradus/train/optimizers/rmsprop.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
+#include "gradus/train/optimizers/weight_average.hpp"
 
 namespace gradus::train::test_optimizer {
 
@@ -239,6 +240,12 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
       AdamW({{"w", p.w}, {"x", p.w}}),
       "[optimizer] each parameter must be listed once, under a name of its own, got x, which is w.");
   CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"w", p.b}}), Contains("got w twice."));
+  CHECK_THROWS_WITH(SGD({{"w", p.w * 2.0}}), Contains("w must be a leaf, got the result of mul"));
+  CHECK_THROWS_WITH(WeightAverage({{"w", p.w}, {"x", p.w}}, 0.9), Contains("got x, which is w."));
+  nn::Linear d(2, 2, g);
+  WeightAverage average(d.named_parameters(), 0.9);
+  d.to(DType::float64);
+  CHECK_THROWS_WITH(average.update(), Contains("which the model no longer has"));
 }
 
 TEST_CASE("nothing is changed by a step that is not finite") {
@@ -251,11 +258,18 @@ TEST_CASE("nothing is changed by a step that is not finite") {
                     "[clip] the norm of the gradients must be finite, got nan.");
   for (const double bad : {nan, infinity}) {
     CHECK_THROWS_AS(clip_scale(bad, 0), Error);
+    CHECK_THROWS_AS(clip_scale(1, -bad), Error);
     CHECK_THROWS_AS(optimizer.step(bad), Error);
     CHECK_THROWS_AS(optimizer.step(0.1, bad), Error);
   }
   CHECK(problem.w.to_vector<double>() == before);
   CHECK(optimizer.steps() == 0);
+  nn::StateDict state = optimizer.state_dict();
+  state["skipped.w"] = full({}, 1, DType::int64);
+  CHECK_THROWS_WITH(optimizer.load_state_dict(state), Contains("got 0 and 1."));
+  for (const double size : {1e200, 1e-200})
+    CHECK(std::abs(norm({full({9}, size, DType::float64), full({16}, size, DType::float64)}) / size - 5) <
+          1e-14);
 }
 
 TEST_CASE("buffers belong to whole names: b is not the end of a.b") {

@@ -15,8 +15,8 @@ double norm(const std::vector<Tensor>& tensors);
 double grad_norm(const std::vector<Tensor>& parameters);
 
 /// The factor that reduces gradients of that norm to at most max_norm: 1 if they are smaller, or if max_norm
-/// is 0 (no clipping). Optimizer::step applies it without another pass. Throws Error if the norm is not
-/// finite: no factor makes such gradients small.
+/// is 0 (no clipping). Optimizer::step applies it without another pass. Throws Error if max_norm is below 0
+/// or the norm is not finite: no factor makes such gradients small.
 double clip_scale(double norm, double max_norm);
 
 }  // namespace gradus::train

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kSkipped = "skipped.";
 
-void check(const ParameterGroups& groups, const NamedParameters& parameters) {
+void check_groups(const ParameterGroups& groups, const NamedParameters& parameters) {
   for (const ParameterGroup& group : groups) {
     if (!(group.lr_factor >= 0) || !(group.weight_decay.value_or(0) >= 0))
       fail("optimizer", "factors of the rate and weight decays must be at least 0, got ", group.lr_factor,
@@ -26,14 +26,6 @@ void check(const ParameterGroups& groups, const NamedParameters& parameters) {
                      [&](const NamedParameter& p) { return nn::matches(group.pattern, p.first); }))
       fail("optimizer", "a pattern must match the name of a parameter, got '", group.pattern,
            "'. Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
-  }
-  std::set<std::string_view> names;
-  std::map<const autograd::TensorImpl*, std::string_view> tensors;
-  for (const auto& [name, parameter] : parameters) {
-    const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
-    if (!names.insert(name).second || !is_new)
-      fail("optimizer", "each parameter must be listed once, under a name of its own, got ", name,
-           is_new ? " twice." : concat(", which is ", first->second, "."));
   }
 }
 
@@ -44,14 +36,29 @@ std::string parameter_of(const std::string& buffer) {
 
 }  // namespace
 
+void check(const char* who, const NamedParameters& parameters) {
+  std::set<std::string_view> names;
+  std::map<const autograd::TensorImpl*, std::string_view> tensors;
+  for (const auto& [name, parameter] : parameters) {
+    const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
+    if (!names.insert(name).second || !is_new)
+      fail(who, "each parameter must be listed once, under a name of its own, got ", name,
+           is_new ? " twice." : concat(", which is ", first->second, "."));
+    if (!parameter.is_contiguous())
+      fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
+    if (parameter.impl()->node && !parameter.impl()->node->is_leaf())
+      fail(who, name, " must be a leaf, got the result of ", parameter.impl()->node->op,
+           ", which gets no grad(). Hint: train the tensors that it is computed from.");
+  }
+}
+
 Optimizer::Optimizer(NamedParameters parameters, std::optional<double> lr, const BufferNames& buffer_names,
                      const ParameterGroups& groups)
     : lr_(lr) {
-  check(groups, parameters);
+  check_groups(groups, parameters);
+  check("optimizer", parameters);
   for (NamedParameter& of : parameters) {
     auto& [name, parameter] = of;
-    if (!parameter.is_contiguous())
-      fail("optimizer", name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     Slot slot{.of = of};
     for (const ParameterGroup& group : groups) {
       if (!nn::matches(group.pattern, name)) continue;
@@ -161,7 +168,12 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
   }
   std::erase_if(given, [&](const auto& entry) { return untrained.contains(parameter_of(entry.first)); });
   nn::check_state("optimizer", own, given);
-  steps_ = static_cast<int64_t>(given.at("steps").item());
+  const auto steps = static_cast<int64_t>(given.at("steps").item());
+  for (const auto& [name, count] : skipped)
+    if (count < 0 || count > steps)
+      fail("optimizer", "needs at least 0 steps, and no more of them that ", name, " skipped, got ", steps,
+           " and ", count, ".");
+  steps_ = steps;
   own.erase("steps");
   for (auto& [name, buffer] : own) buffer.copy_(given.at(name));
   for (Slot& slot : slots_) slot.skipped = slot.buffers.empty() ? steps_ : skipped[slot.name()];

@@ -31,6 +31,9 @@ struct ParameterGroup {
 /// freezes.
 using ParameterGroups = std::vector<ParameterGroup>;
 
+/// Throws Error, naming `who`, unless all are packed leaves and listed once, under names of their own.
+void check(const char* who, const NamedParameters& parameters);
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -59,7 +62,7 @@ class Optimizer {
   /// "skipped.<parameter>", the steps that a parameter did not take.
   nn::StateDict state_dict() const;
   /// Copies the result of state_dict(); ignores buffers of parameters that are not trained here. Throws
-  /// Error, having changed nothing, if names, shapes or dtypes differ from its own.
+  /// Error, having changed nothing, if names, shapes or dtypes differ from its own, or for senseless steps.
   void load_state_dict(const nn::StateDict& state);
 
  protected:
@@ -84,9 +87,9 @@ class Optimizer {
   };
   /// The names of a parameter's buffers.
   using BufferNames = std::function<std::vector<std::string>(const NamedParameter& parameter)>;
-  /// Makes a slot for each parameter, with a buffer for each of its names if it is trained. Throws Error
-  /// unless all are packed and listed once, each group matches a name, and factors and decays are at least 0.
-  /// `lr` is that of step().
+  /// Makes a slot for each parameter, with a buffer for each of its names if it is trained. Throws as
+  /// check(), and unless each group matches a name, and factors and decays are at least 0. `lr` is that of
+  /// step().
   Optimizer(NamedParameters parameters, std::optional<double> lr, const BufferNames& buffer_names,
             const ParameterGroups& groups);
 

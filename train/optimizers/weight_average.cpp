@@ -26,6 +26,7 @@ void for_each_pair(Tensor& a, Tensor& b, const F& f) {
 
 WeightAverage::WeightAverage(NamedParameters parameters, double decay) : decay_(decay) {
   if (!(decay >= 0 && decay < 1)) fail("weight_average", "decay must be in [0, 1), got ", decay, ".");
+  train::check("weight_average", parameters);
   for (NamedParameter& one : parameters) {
     if (!one.second.requires_grad()) continue;
     const Tensor& parameter = parameters_.emplace_back(std::move(one)).second;
@@ -39,6 +40,9 @@ void WeightAverage::update() {
   const auto t = static_cast<double>(steps_);
   const double kept = std::min(decay_, t / (t + 10));
   for (size_t i = 0; i < means_.size(); ++i) {
+    if (parameters_[i].second.impl()->replaced)
+      fail("weight_average", "its parameters must be those of the model, got ", parameters_[i].first,
+           ", which the model no longer has. Hint: make it after Module::to().");
     const Tensor now = parameters_[i].second.detach();
     dispatch_float("weight_average", now.dtype(), [&]<class T>() {
       T* mean = means_[i].mutable_data<T>();

@@ -13,11 +13,11 @@ namespace gradus::train {
 
 class WeightAverage {
  public:
-  /// The means start at the parameters. Throws Error unless decay is in [0, 1).
+  /// The means start at the parameters. Throws Error unless decay is in [0, 1), and as train::check().
   WeightAverage(NamedParameters parameters, double decay);
 
   /// mean = d mean + (1 - d) parameter, with d = min(decay, t / (t + 10)) in update t, counted from 1, which
-  /// reduces the weight of the first values.
+  /// reduces the weight of the first values. Throws Error if Module::to() has replaced a parameter.
   void update();
 
   /// Exchanges parameters and means; a second call undoes it.

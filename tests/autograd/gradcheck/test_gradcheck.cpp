@@ -116,6 +116,9 @@ TEST_CASE("gradcheck fails rules that are wrong in other ways, and says how") {
        "two backward passes"},
       // Too small for differences to see.
       {[](In x, In gy) { return truth(x, gy) + 1e-30; }, "a zero cotangent"},
+      {[](In x, In gy) { return truth(x, clamp(gy, -10, 10)); }, "the rule is not linear"},
+      {[](In x, In gy) { return truth(x, where(lt(abs(gy), 1e-9), gy * 0.0, gy)); },
+       "the rule is not linear"},
   };
   for (const auto& [rule, words] : rules) {
     const GradcheckReport r = check(rule);

@@ -25,6 +25,7 @@ TEST_CASE("right functions of any magnitude pass") {
       {"1 / x nearer to 0", [](const auto& in) { return 1.0 / in[0]; }, {1e-10, 2}},
       {"x log x", [](const auto& in) { return in[0] * log(in[0]); }, {1e-12, 1}},
       {"far from 0", [](const auto& in) { return exp(in[0] * 1e-10); }, {1e10, -3e9}},
+      {"flat by rounding", [](const auto& in) { return tanh(in[0]) + sigmoid(in[0]); }, {15, 30}},
       {"beside a kink", [](const auto& in) { return relu(in[0]); }, {1e-9, -1e-9}},
   };
   for (const auto& c : cases) {

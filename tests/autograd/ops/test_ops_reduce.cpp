@@ -22,9 +22,10 @@ TEST_CASE("nothing and one element are reduced without an error") {
   CHECK(gradient_of_sum(var(one, {}, 0), one).item() == 0);
 }
 
-TEST_CASE("int64 is reduced to int64") {
+TEST_CASE("int64 is reduced to int64, and bool is counted") {
   CHECK(difference(sum(i64({1, 2, 3})), full({}, 6, DType::int64)) == "");
   CHECK(difference(max(i64({4, 9, 9}), 0).indices, full({}, 1, DType::int64)) == "");
+  CHECK(difference(sum(gt(f64({1, -1, 2}), 0.0)), full({}, 2, DType::int64)) == "");
 }
 
 TEST_CASE("what cannot be reduced is refused by name") {
