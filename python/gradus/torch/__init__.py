@@ -20,10 +20,10 @@ from gradus import *  # noqa: F403
 from gradus import Error, Generator as _Stream, Tensor, autograd, default_generator, float32, float64, int64
 from gradus import bool_ as bool  # noqa: A004
 
-from . import nn, optim, utils
 from ._files import load, save
 from ._print import set_printoptions
 
+nn, optim, utils = (importlib.import_module(f"{__name__}.{part}") for part in ("nn", "optim", "utils"))
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 float, double, long = float32, float64, int64

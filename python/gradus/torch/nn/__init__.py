@@ -1,8 +1,9 @@
 """torch.nn: modules and layers. What they draw comes from the stream of manual_seed, as PyTorch's do."""
-import gradus.nn
+import importlib
+
 from gradus.nn import *  # noqa: F403
 
-from . import functional, utils
+functional, utils = (importlib.import_module(f"{__name__}.{part}") for part in ("functional", "utils"))
 
 
 def __getattr__(name):
