@@ -50,7 +50,11 @@ inline bool is_tensor(PyObject* o) {
 inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 /// A new reference to the object of a tensor; to None for an undefined one.
 PyObject* wrap(Tensor tensor);
-/// The same for a parameter: a new object is a gradus.nn.Parameter.
+/// A new object of that type.
+PyObject* new_object(PyTypeObject* type, Tensor tensor);
+/// Before the object of a leaf goes, or becomes another tensor's.
+void forget_leaf(TensorObject* object);
+/// wrap() for a parameter: a new object is a gradus.nn.Parameter.
 PyObject* wrap_parameter(const Tensor& tensor);
 /// Makes a leaf, or freezes it: Tensor::requires_grad_().
 void set_requires_grad(PyObject* self, bool on);

@@ -162,6 +162,11 @@ void add_operations(py::module_& m) {
   t.both("*square(input)", [](T x) { return x * x; });
   t.both("*reciprocal(input)", [](T x) { return 1.0 / x; });
   t.both<clamped>("*clamp(input, min=None, max=None)");
+  t.method("__radd__(input, other)", [](T a, O b) { return b.number + a; });
+  t.method("__rsub__(input, other)", [](T a, O b) { return b.number - a; });
+  t.method("__rmul__(input, other)", [](T a, O b) { return b.number * a; });
+  t.method("__rtruediv__(input, other)", [](T a, O b) { return b.number / a; });
+  t.method("__rpow__(input, other)", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
   // -- choices and comparisons
   t.both("where(condition, input, other)", [](T c, O a, O b) { return where(c, tensor_of_operand(a, b), tensor_of_operand(b, a)); });
   t.both<filled>("*masked_fill(input, mask, value)");

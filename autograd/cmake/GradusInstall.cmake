@@ -1,5 +1,5 @@
-# Install rules, in two components: `program`, with what shells and man know of it; `development`, the libraries, public
-# headers, find_package(gradus) and pkg-config.
+# Install rules, in components: `program`, with what shells and man know of it; `development`, the libraries, public
+# headers, find_package(gradus) and pkg-config; `mpi` and `python`, where they are built.
 
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
@@ -63,6 +63,19 @@ get_property(gradus_plugins GLOBAL PROPERTY GRADUS_MPI_PLUGINS)
 if(TARGET gradus_cli AND gradus_plugins)
   add_dependencies(gradus_installed ${gradus_plugins})
   install(TARGETS ${gradus_plugins} COMPONENT mpi LIBRARY DESTINATION lib/gradus)  # where the program looks
+endif()
+
+if(TARGET gradus_python)
+  # Where the system's Python looks: packages of Debian serve all versions of Python 3, others one.
+  set(gradus_python_folder "lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/dist-packages")
+  if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(gradus_python_folder lib/python3/dist-packages)
+  endif()
+  add_dependencies(gradus_installed gradus_python)
+  gradus_require_built(python "$<TARGET_FILE:gradus_python>")
+  install(TARGETS gradus_python COMPONENT python LIBRARY DESTINATION "${gradus_python_folder}/gradus")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/gradus" COMPONENT python DESTINATION "${gradus_python_folder}"
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 endif()
 
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")

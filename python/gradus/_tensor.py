@@ -337,6 +337,10 @@ _METHODS: dict[str, Any] = {
     "new_zeros": lambda self, *size: _core.zeros(*size, dtype=self.dtype),
     "new_ones": lambda self, *size: _core.ones(*size, dtype=self.dtype),
 }
+for _name, _operation in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
+    _METHODS[f"__{_name}__"] = getattr(_core, _operation)
+    _METHODS[f"__i{_name}__"] = getattr(_core, _operation + "_")
+_METHODS.update({"__neg__": _core.neg, "__abs__": _core.abs, "__matmul__": _core.matmul})
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 for _name, _get in {"T": lambda self: self.permute(*range(self.dim() - 1, -1, -1)),

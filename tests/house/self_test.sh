@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/examples" "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
-  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/cli" "$tree/annexes/layers" "$tree/tests" "$tree/docs"
+  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/cli" "$tree/annexes/layers" "$tree/python" "$tree/tests" "$tree/docs"
 
 # passes COMMAND..., fails PATTERN COMMAND...: the command succeeds, or fails and says what the pattern matches. `fault` is what
 # was planted, for the message.
@@ -82,6 +82,8 @@ fails '*the main house is built without annexes*' "$here/include_order.sh" "$tre
 rm "$tree/nn/CMakeLists.txt"
 bad include_order train/a.cpp '#include "gradus/annexes/bench/measure.hpp"\n'
 bad include_order nn/a.cpp '#include "gradus/annexes/layers/convolution.hpp"\n'
+bad include_order nn/a.cpp '#include <pybind11/pybind11.h>\n'
+bad include_order train/a.cpp '#include "gradus/python/object.hpp"\n'
 bad include_order annexes/layers/a.cpp '#include "gradus/annexes/bench/measure.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
@@ -167,6 +169,7 @@ too_long() {
 }
 too_long nn/a.cpp 60000 'main house'
 too_long annexes/pages/a.cpp 20000 annexes
+too_long python/a.cpp 20000 python
 too_long tests/a.cpp 60000 tests
 lines 401 >"$tree/nn/a.cpp"
 good lines

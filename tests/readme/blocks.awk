@@ -2,7 +2,8 @@
 # runs. Tests run a block if it is
 #   cpp      followed by a text block, which is what the program must print, with no other block between them;
 #   cmake    followed by such a cpp block, the main.cpp of the project;
-#   console  whose commands tests/readme/commands.sh runs.
+#   console  whose commands tests/readme/commands.sh runs
+#   python   of docs/python.md, which tests/python/test_docs.py runs; a text block may follow: what it must print.
 # A comment right before a block excuses it: `<!-- not run: why -->`. So does `<!-- map: ... -->`, which readme_map checks.
 #
 # With `-v out=FOLDER -v name=NAME` it writes each program to FOLDER as NAME_1.cpp and NAME_1.txt, what it must print, and
@@ -80,6 +81,10 @@ function end_program() {
     } else if (language == "cmake") {
       project = text
       project_line = begin
+    } else if (language == "python" && FILENAME ~ /(^|\/)python\.md$/) {
+      python = 1
+    } else if (language == "text" && python) {
+      python = 0
     } else if (language == "console") {
       if (commands) printf "%s", text
     } else {
