@@ -5,7 +5,7 @@
 # one says what it is worth.
 set -eu
 cd "$1"
-main_limit=44000 annexes_limit=13550 python_limit=2400 all_limit=60650
+main_limit=44050 annexes_limit=11400 python_limit=2480 all_limit=58700
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0
@@ -33,7 +33,7 @@ all=$((main + annexes + python + examples))
 row "all (limit $all_limit)" "$all"
 [ ! -d tests ] || tests=$(find tests -type f \( -name '*.[ch]pp' -o -name '*.py' -o -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.cmake' \) \
   ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' -exec cat {} + | wc -l)
-tests_limit=41000
+tests_limit=42000
 row "tests (limit $tests_limit)" "$tests"
 
 sources() { find files autograd nn models data train cli annexes python "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null; }
