@@ -5,7 +5,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 #include "gradus/python/operation.hpp"
-#if __has_include("gradus/annexes/layers/ops/windows.hpp")  // an annex
+#ifdef GRADUS_HAS_LAYERS  // an annex
 #include "gradus/annexes/layers/ops/windows.hpp"
 #endif
 
@@ -257,7 +257,7 @@ void add_operations(py::module_& m) {
   t.function<binary_cross_entropy_with_logits>( "binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None)");
   t.function("dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
   t.function<attention>( "scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, " "scale=None, enable_gqa=False, window=0, generator=None)");
-#if __has_include("gradus/annexes/layers/ops/windows.hpp")
+#ifdef GRADUS_HAS_LAYERS
   t.function<batch_norm>( "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, " "eps=1e-05)");
   t.function<group_norm>("group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)");
   t.function("unfold(input, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });

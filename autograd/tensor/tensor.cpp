@@ -104,7 +104,8 @@ Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtyp
                 std::function<void()> release) {
   check_sizes("borrowed", shape);
   if (is_storage(dtype)) fail("borrowed", "needs values to compute with, got ", name(dtype), ".");
-  if (shape.numel() > 0 && reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(element_size(dtype)) != 0)
+  if (shape.numel() > 0 &&
+      reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(element_size(dtype)) != 0)
     fail("borrowed", "values must be aligned to ", element_size(dtype),
          " bytes, got others. Hint: copy them.");
   int64_t last = 0;  // the place of the last element

@@ -5,7 +5,7 @@ import signal
 import threading
 from typing import Any, Callable
 
-from . import _core
+from . import _core, optim
 from ._module import Layer, Module
 from ._types import Tensor
 
@@ -98,7 +98,7 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
         stops.append(number)
 
     rate = (lambda step: lr) if isinstance(lr, (int, float)) else lr
-    chosen = None if optimizer is None else (optimizer[0], {k: float(v) for k, v in optimizer[1].items()}, False)
+    chosen = None if optimizer is None else (*optim.chosen(*optimizer), False)
     calls = _core.Callables(call, batches, rate, on_step, lambda: bool(stops))
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, stop) if main else None

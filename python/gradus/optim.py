@@ -75,6 +75,14 @@ def _numbers(group: dict[str, Any]) -> dict[str, float]:
     return {**numbers, "beta1": betas[0], "beta2": betas[1]} if betas else numbers
 
 
+def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float]]:
+    """The kind and all its options as numbers. Raises Error for others."""
+    kinds = {made._kind: made._defaults for made in (AdamW, Lion, Muon, SGD, RMSprop)}
+    if kind not in kinds or set(options) - set(kinds[kind]):
+        raise _core.Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
+    return kind, _numbers({**kinds[kind], **options})
+
+
 def _optimizer(name: str, kind: str, doc: str, **defaults: Any) -> type[Optimizer]:
     return type(name, (Optimizer,), {"_kind": kind, "_defaults": defaults, "__doc__": doc})
 

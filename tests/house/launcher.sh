@@ -8,7 +8,7 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,cli/program,tests,examples,docs}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,cli/program,python,tests,examples,docs}
 cp "$1" "$repo/gradus"
 cp "${1%/*}/cli/program/verbs.def" "$repo/cli/program/"
 touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/ "$repo"/cli{,/program{,/verbs.def}}
@@ -35,7 +35,8 @@ case $1 in
     echo "$CMAKE_BUILD_PARALLEL_LEVEL" >"$STUBS/parallel"
     if [[ -e $STUBS/broken ]]; then echo 'main.cpp:1:1: error: planted'; exit 1; fi
     printf '[%3d%%] Building\n' 4 7 26 50 55 100
-    mkdir -p "$2/bin"
+    mkdir -p "$2/bin" "$2/python/gradus"
+    if [[ $4 == gradus_python ]]; then touch "$2/python/gradus/_core.so" && chmod +x "$2/python/gradus/_core.so"; fi
     for name in $([[ $4 == gradus_cli ]] || echo gradus-first) $([[ $4 == gradus_first ]] || echo gradus); do
       printf '#!/usr/bin/env bash\necho "${0##*/} in $PWD: $*"\n[[ ${2:-0} == -* ]] || exit "${2:-0}"\n' >"$2/bin/$name"
       chmod +x "$2/bin/$name"
@@ -142,6 +143,14 @@ expect 'works through a symlink' '$out == "gradus-first in $scratch: sample" && 
 mkdir -p "$repo/data/cache" && touch "$repo/data/cache/text"
 run "$launcher" train
 expect 'does not take its cache for a source' '-z $calls'
+
+if [[ -e $(/usr/bin/python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h ]]; then
+  run "$launcher" python -c 'import os; print(os.environ["PYTHONPATH"])' more
+  expect 'builds the Python package and runs Python with it' \
+    '$status == 0 && $calls == *"-DGRADUS_PYTHON=ON"*"--target gradus_python"* && $out == "$repo/build/python"'
+  run "$launcher" python -c 'print(7)'
+  expect 'runs Python without a build when nothing has changed' '$status == 0 && -z $calls && $out == 7'
+fi
 
 touch "$repo/autograd/new.cpp"
 run "$launcher" train

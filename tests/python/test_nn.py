@@ -230,6 +230,8 @@ class Training(unittest.TestCase):
         self.assertLess(seen[-1]["loss"], 0.7 * seen[0]["loss"])
         with self.assertRaisesRegex(Error, "no option 'stepz'"):
             gradus.fit(model, loss, batch, stepz=3)
+        with self.assertRaisesRegex(Error, "got adamw with {'momentum': 0.9}"):
+            gradus.fit(model, loss, batch, optimizer=("adamw", {"momentum": 0.9}))
 
         def broken(model, x, y):
             raise KeyError("mine")

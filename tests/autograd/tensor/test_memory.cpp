@@ -147,6 +147,40 @@ TEST_CASE("errors in the middle of forward and backward leave nothing behind") {
   CHECK(x.impl()->node->use_count() == 2);  // x and its alias
 }
 
+TEST_CASE("borrowed values are shared, not counted, and given back once") {
+  double values[] = {1, 2, 3, 4, 5, 6};
+  int given_back = 0;
+  const MemoryUse before = memory_use();
+  {
+    Tensor x = borrowed(values, {3, 2}, {1, 3}, DType::float64, [&] { ++given_back; });
+    CHECK_FALSE(x.is_contiguous());
+    CHECK(memory_use().bytes == before.bytes);
+    CHECK(x.to_vector<double>() == std::vector<double>{1, 4, 2, 5, 3, 6});
+    const Tensor row = x.select(0, 1);
+    x = Tensor();
+    CHECK(given_back == 0);
+    Tensor(row).fill_(9);
+  }
+  CHECK(given_back == 1);
+  CHECK(values[1] == 9);
+  CHECK(values[4] == 9);
+  CHECK(error_of([&] { borrowed(values + 1, {2}, {-1}, DType::float64, [] {}); }) ==
+        "[borrowed] strides must be at least 0, got (-1,). Hint: copy the values.");
+  CHECK(error_of([&] { borrowed(reinterpret_cast<char*>(values) + 1, {2}, {1}, DType::float64, [] {}); }) ==
+        "[borrowed] values must be aligned to 8 bytes, got others. Hint: copy them.");
+}
+
+TEST_CASE("a borrowed gradient is not used as memory") {
+  float values[] = {1, 1};
+  const Tensor x = leaf({1, 2}, {2});
+  Tensor w = x.to(DType::float32).detach();
+  w.requires_grad_();
+  (w + w).backward(borrowed(values, {2}, {1}, DType::float32, [] {}));
+  (w + w).backward(borrowed(values, {2}, {1}, DType::float32, [] {}));
+  CHECK(w.grad().to_vector<float>() == std::vector<float>{4, 4});
+  CHECK(values[0] == 1);
+}
+
 TEST_CASE("memory is flat over 2,000 training steps") { check_flat(2'000); }
 
 TEST_CASE("memory is flat over 100,000 training steps", "[soak]") { check_flat(100'000); }
