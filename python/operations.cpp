@@ -268,8 +268,6 @@ void add_operations(py::module_& m) {
   t.function("avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)", [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
   WINDOWS(1)
   WINDOWS(2)
-  t.function("conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)", [](T x, T w, T b, I stride, I padding, I dilation, N groups) { return conv2d(x, w, b, {autograd::PerDim(stride.values), autograd::PerDim(padding.values), autograd::PerDim(dilation.values), groups}); });
-  t.function("max_pool2d(input, kernel_size, stride=None, padding=0)", [](T x, I size, I stride, I padding) { return max_pool2d(x, autograd::PerDim(size.values), {autograd::PerDim(stride.values), autograd::PerDim(padding.values)}); });
 #endif
   // -- making tensors
   t.function("zeros(*size, dtype=None, requires_grad=False)", [](S size, OptionalDtype dtype, B grad) { return made(zeros(size, or_float(dtype)), grad); });

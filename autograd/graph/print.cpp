@@ -330,9 +330,6 @@ std::string torch_string(const Tensor& x) { return torch_string(x, {}); }
 
 std::string torch_string(const Tensor& x, const PrintOptions& options) {
   if (!x.defined()) return "tensor(undefined)";
-  if (options.precision < 0 || options.threshold < 0 || options.edgeitems < 0 || options.linewidth < 0)
-    fail("torch_string", "options must be numbers of at least 0, got ", options.precision, ", ",
-         options.threshold, ", ", options.edgeitems, " and ", options.linewidth, ".");
   const Tensor values = readable(x);
   std::string text = "tensor(" + (x.numel() == 0 ? "[]" : TorchPrinter(values, options).text());
   const size_t newline = text.rfind('\n');

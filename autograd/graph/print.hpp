@@ -1,4 +1,4 @@
-// How torch_string() prints: the options of torch.set_printoptions().
+// The options of torch.set_printoptions(), for torch_string().
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,14 @@
 
 namespace gradus {
 
-/// With PyTorch's names and defaults.
+/// With PyTorch's names and defaults; numbers of at least 0.
 struct PrintOptions {
-  int precision = 4;               ///< digits after the point
-  int64_t threshold = 1000;        ///< a tensor of more elements is summarized
-  int64_t edgeitems = 3;           ///< elements at each end of a summarized dimension
-  int64_t linewidth = 80;          ///< characters in a line
-  std::optional<bool> sci_mode{};  ///< whether in powers of ten; none: where a fixed point would hide digits
+  int precision = 4;  ///< digits after the point
+  int64_t threshold = 1000, edgeitems = 3,
+          linewidth = 80;          ///< more elements are cut, but for some at each end
+  std::optional<bool> sci_mode{};  ///< powers of ten; none: where they show more digits
 };
 
-/// torch_string() after torch.set_printoptions(). Throws Error for negative numbers.
-std::string torch_string(const Tensor& x, const PrintOptions& options);
+std::string torch_string(const Tensor& x, const PrintOptions& options);  ///< as after set_printoptions()
 
 }  // namespace gradus

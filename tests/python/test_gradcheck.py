@@ -191,6 +191,12 @@ def module(name, **names):
 
 
 class OfOthers(unittest.TestCase):
+    def setUp(self):
+        try:
+            self.np = importlib.import_module("numpy")
+        except ImportError:
+            self.skipTest("needs NumPy")
+
     def test_micrograd(self):
         sys.modules |= {"micrograd": module("micrograd"), "micrograd.engine": module("micrograd.engine", Value=Value)}
         try:
@@ -200,10 +206,7 @@ class OfOthers(unittest.TestCase):
             del sys.modules["micrograd"], sys.modules["micrograd.engine"]
 
     def test_needle_and_minitorch(self):
-        try:
-            np = importlib.import_module("numpy")
-        except ImportError:
-            self.skipTest("needs NumPy")
+        np = self.np
 
         class Tensor:
             """x * x, with a factor in its rule."""

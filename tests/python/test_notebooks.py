@@ -18,6 +18,8 @@ class Notebooks(unittest.TestCase):
         self.assertEqual(len(FILES), 5)
         for path in FILES:
             with self.subTest(path.stem):
+                if path.stem[0] == "5" and not has_numpy():
+                    self.skipTest("needs NumPy")
                 self.assertEqual(differences(path), [])
 
     def test_one_changed_line_is_enough(self):
@@ -50,6 +52,14 @@ class Notebooks(unittest.TestCase):
             with self.subTest(path.stem):  # the masks of MKL take a build with MKL, on a processor of Intel
                 self.assertEqual(different, [number for number, source in enumerate(sources(path), 1)
                                              if path.stem[0] == "1" and ("dropout(torch" in source or "dropped" in source)])
+
+
+def has_numpy():
+    try:
+        import numpy
+    except ImportError:
+        return False
+    return bool(numpy)
 
 
 def sources(path):

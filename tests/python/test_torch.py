@@ -194,6 +194,16 @@ class Printing(unittest.TestCase):
                 self.assertEqual(self.shown(torch, **options), self.shown(pytorch, **options))
 
 
+class Models(unittest.TestCase):
+    @both
+    def test_a_model_is_printed_as_pytorch_does(self, torch):
+        nn = torch.nn
+        model = nn.Sequential(nn.Embedding(5, 8), nn.Sequential(nn.Linear(8, 4, bias=False), nn.GELU(), nn.ReLU()), nn.LayerNorm(4), nn.LayerNorm(4, eps=1e-06), nn.Dropout(0.2),
+                              nn.ModuleList([nn.Linear(4, 2), nn.Identity()]), nn.Dropout(p=0.1), nn.Dropout())
+        self.assertIn("Linear(in_features=8, out_features=4, bias=False)", repr(model))
+        return repr(model)
+
+
 class Training(unittest.TestCase):
     @both
     def test_the_losses_of_a_small_model(self, torch):
@@ -205,7 +215,7 @@ class Training(unittest.TestCase):
                           torch.optim.Adam(model.parameters(), lr=0.001)):
             for _ in range(3):
                 optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(model(torch.arange(5)), (torch.arange(5) + 1) % 5)
+                loss = nn.functional.cross_entropy(model(torch.arange(5)), torch.tensor([1, 2, 3, 4, 0]))
                 loss.backward()
                 norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()

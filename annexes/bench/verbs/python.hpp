@@ -41,7 +41,9 @@ inline std::string help_of(std::string_view script) {
   // another version.
   static const std::string script = R"(import importlib, os, sys
 verb, program, *words = sys.argv[1:]
-sys.path[:] = [os.path.join(os.path.dirname(program), "..", "python"), *filter(None, sys.path)]
+prefix = os.path.dirname(os.path.dirname(program))
+version = "lib/python{}.{}/dist-packages".format(*sys.version_info)
+sys.path[:] = [*(os.path.join(prefix, folder) for folder in ("python", version, "lib/python3/dist-packages")), *filter(None, sys.path)]
 try:
     module = importlib.import_module("gradus." + verb)
 except ImportError as e:

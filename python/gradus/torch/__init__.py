@@ -9,6 +9,7 @@ A name that is not here raises an AttributeError that says which is the nearest.
 """
 import builtins
 import difflib
+import functools
 import importlib
 import math
 import os
@@ -20,10 +21,10 @@ from gradus import *  # noqa: F403
 from gradus import Error, Generator as _Stream, Tensor, autograd, default_generator, float32, float64, int64
 from gradus import bool_ as bool  # noqa: A004
 
-from . import nn, optim, utils
 from ._files import load, save
 from ._print import set_printoptions
 
+nn, optim, utils = (importlib.import_module(f"{__name__}.{part}") for part in ("nn", "optim", "utils"))
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 float, double, long = float32, float64, int64
@@ -121,13 +122,16 @@ def raw32(n):
 
 # -- names that gradus spells otherwise
 
-def full(size, fill_value, dtype=None, requires_grad=False, device=None):
-    """All `fill_value`; without a dtype, that of the value."""
-    return gradus.full(size, fill_value, dtype, requires_grad)
+def _on_cpu(function):
+    @functools.wraps(function, assigned=("__name__", "__doc__"))
+    def make(*args, device=None, **options):
+        return function(*args, **options)
+    return make
 
 
-def view_as_real(x):
-    raise Error("[view_as_real] there are no complex tensors.")
+for _name in ("arange as_tensor empty empty_like eye full full_like linspace ones ones_like rand rand_like randint randn randn_like randperm "
+              "tensor zeros zeros_like").split():
+    globals()[_name] = _on_cpu(getattr(gradus, _name))  # which take a device, too
 
 
 def numel(input):
@@ -159,10 +163,6 @@ def bincount(input, minlength=0):
 def unique(input, sorted=True):
     """The different elements, in order."""
     return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
-
-
-def sigmoid_(x):
-    return x.sigmoid_()
 
 
 linalg = types.SimpleNamespace(vector_norm=lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))

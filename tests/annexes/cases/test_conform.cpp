@@ -2,8 +2,8 @@
 // gradients, in several layouts and in float32; and calls that must fail.
 #include <filesystem>
 
-#include "annexes/cases/golden/compare.hpp"
-#include "annexes/cases/golden/operations.hpp"
+#include "annexes/cases/reader/compare.hpp"
+#include "annexes/cases/reader/operations.hpp"
 #include "gradus/files/file.hpp"
 #include "test_files.hpp"
 

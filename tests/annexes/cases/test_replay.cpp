@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstdio>
 
-#include "annexes/cases/golden/compare.hpp"
-#include "annexes/cases/golden/operations.hpp"
+#include "annexes/cases/reader/compare.hpp"
+#include "annexes/cases/reader/operations.hpp"
 #include "cli/printed.hpp"
 #include "gradus/files/file.hpp"
 #include "test_files.hpp"

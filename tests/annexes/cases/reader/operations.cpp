@@ -1,4 +1,4 @@
-#include "annexes/cases/golden/operations.hpp"
+#include "annexes/cases/reader/operations.hpp"
 
 #include <cmath>
 
