@@ -61,7 +61,7 @@ bool may_be_ours(std::string_view tokenizer_json) {
 /// The text of a token, which an object has as "content".
 std::string_view token_text(const files::Field& token) {
   if (!token.is_object()) return token.text();
-  for (const char* key : {"single_word", "lstrip", "rstrip"}) pairs::must_be_off(token, key);
+  for (const char* key : {"single_word", "lstrip", "rstrip"}) must_be_off(token, key);
   return token.at("content").text();
 }
 
@@ -231,9 +231,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
   };
   bool has_no_bos = false;  // which its own file says
   read(kTokenizerConfig, [&](const files::Field& config) {
-    for (const char* key : {"split_special_tokens", "do_lower_case"}) pairs::must_be_off(config, key);
+    for (const char* key : {"split_special_tokens", "do_lower_case"}) must_be_off(config, key);
     if (!pairs_ || !pairs_->model().rules.of_characters)  // whose normalizer says it
-      pairs::must_be_off(config, "add_prefix_space");
+      must_be_off(config, "add_prefix_space");
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
     has_no_bos = config.has("bos_token") && !files->bos;
     for (const auto& [key, tokens] :

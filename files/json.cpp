@@ -347,4 +347,10 @@ std::string json_text(std::string_view text) {
   return result + '"';
 }
 
+void must_be_off(const Field& object, std::string_view key) {
+  const std::optional<Field> field = object.given(key);
+  if (!field || (field->is_flag() && !field->flag()) || (field->is_text() && field->text().empty())) return;
+  field->refuse("must be null or off, got ", field->shown(), ".");
+}
+
 }  // namespace gradus::files

@@ -127,12 +127,6 @@ std::string read_decoder(const Field& root, bool of_characters) {
 
 }  // namespace
 
-void must_be_off(const Field& object, std::string_view key) {
-  const std::optional<Field> field = object.given(key);
-  if (!field || (field->is_flag() && !field->flag()) || (field->is_text() && field->text().empty())) return;
-  field->refuse("must be null or off, got ", field->shown(), ".");
-}
-
 bool is_of_characters_only(const Field& root) {
   return !root.given("pre_tokenizer") && !root.given("normalizer") &&
          !is_on(root.at("model"), "byte_fallback");

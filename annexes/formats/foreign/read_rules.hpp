@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "gradus/data/pairs/rules.hpp"
 #include "gradus/files/json.hpp"
 
 namespace gradus::foreign {
-
-/// Throws Error unless the member is null, false, "" or missing, because it is not supported.
-void must_be_off(const files::Field& object, std::string_view key);
 
 /// Whether the symbols of the model are characters without a way to others: no ByteLevel, no byte_fallback.
 bool is_of_characters_only(const files::Field& root);
