@@ -128,7 +128,7 @@ Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name
 }
 
 Tokenizer read_meta(const std::string& bytes, const std::string& file) {
-  return files::needed(files::foreign_formats().tokenizer_pickle, "tokenizer",
+  return files::needed(files::foreign_tokenizers().tokenizer_pickle, "tokenizer",
                        concat(file, ", a pickle of nanoGPT,"))(bytes, file);
 }
 

@@ -57,7 +57,7 @@ std::string Tokenizer::to_tokenizer_json() const {
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::string& file) {
-  return files::needed(files::foreign_formats().tokenizer_json, "tokenizer",
+  return files::needed(files::foreign_tokenizers().tokenizer_json, "tokenizer",
                        concat(file, ", of Hugging Face's tokenizers,"))(text, file);
 }
 

@@ -8,15 +8,9 @@
 namespace gradus::files {
 namespace {
 
-constexpr ForeignFormats kNone;
-constinit const ForeignFormats* formats_of_program = &kNone;
 constinit std::add_pointer_t<void()> when_missing = nullptr;
 
 }  // namespace
-
-const ForeignFormats& foreign_formats() { return *formats_of_program; }
-
-void set_foreign_formats(const ForeignFormats& formats) { formats_of_program = &formats; }
 
 void on_missing_format(void (*act)()) { when_missing = act; }
 

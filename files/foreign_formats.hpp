@@ -1,5 +1,5 @@
 // What the annex `formats` reads for the rooms above: files of other programs that hold models and
-// tokenizers. A program without the annex has a table of null pointers; code that meets such a file then
+// tokenizers. A program without the annex has tables of null pointers; code that meets such a file then
 // ends with one line that names the option, or with what on_missing_format() says. Thread-safe after start.
 #pragma once
 
@@ -28,14 +28,22 @@ struct StoredLayout;
 
 namespace gradus::files {
 
-struct ForeignFormats {
+// A table a room, so that a program which opens tensors carries no tokenizers.
+
+struct ForeignTensors {
   /// Opens a checkpoint of PyTorch or a pickle, of which `begin` is the beginning. Throws as open_tensors().
   std::unique_ptr<nn::TensorFile> (*open_checkpoint)(const std::filesystem::path& path,
                                                      std::string_view begin) = nullptr;
+};
+
+struct ForeignTokenizers {
   /// The tokenizer of a tokenizer.json: see Tokenizer::from_tokenizer_json().
   data::Tokenizer (*tokenizer_json)(std::string_view json, const std::string& file) = nullptr;
   /// The tokenizer of nanoGPT's meta.pkl. Throws Error, naming `file`.
   data::Tokenizer (*tokenizer_pickle)(std::string_view bytes, const std::string& file) = nullptr;
+};
+
+struct ForeignModels {
   /// The config of a model of GPT-2's kind, in a config.json without model_type: nanoGPT's or the book's
   /// (models/stored/gpt2.cpp).
   models::DecoderConfig (*read_config)(models::ConfigReader& root) = nullptr;
@@ -48,10 +56,10 @@ struct ForeignFormats {
                                  const std::map<std::string, Shape>& given) = nullptr;
 };
 
-/// Those of this program.
-const ForeignFormats& foreign_formats();
-/// The annex calls this before main().
-void set_foreign_formats(const ForeignFormats& formats);
+/// Those of this program: the annex defines them, and no_foreign_formats.cpp for programs without the annex.
+const ForeignTensors& foreign_tensors();
+const ForeignTokenizers& foreign_tokenizers();
+const ForeignModels& foreign_models();
 
 /// What a program without the annex does first when it meets a format of the table: gradus-first becomes the
 /// whole program. Default: nothing.

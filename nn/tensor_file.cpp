@@ -44,7 +44,7 @@ std::unique_ptr<TensorFile> open_tensors(const std::filesystem::path& path,
     stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     begin.resize(static_cast<size_t>(stream.gcount()));
     if (const Format format = format_of(path, begin); format != Format::safetensors)
-      return files::needed(files::foreign_formats().open_checkpoint, "tensors",
+      return files::needed(files::foreign_tensors().open_checkpoint, "tensors",
                            concat(path.string(), format == Format::zip ? ", a checkpoint of PyTorch,"
                                                                        : ", a pickle,"))(path, begin);
   }

@@ -101,10 +101,8 @@ set(gradus_pc_libs "")
 foreach(library IN LISTS gradus_libraries)
   string(PREPEND gradus_pc_libs " -lgradus_${library}")
 endforeach()
-set(gradus_pc_undefined "")
-if(TARGET gradus_foreign)
-  set(gradus_pc_undefined " -Wl,--undefined=gradus_foreign_formats")  # see annexes/formats
-endif()
+# The readers of other programs' formats and the libraries that ask for them need each other.
+set(gradus_pc_libs " -Wl,--start-group${gradus_pc_libs} -Wl,--end-group")
 # OpenBLAS is named as a library: asked for as a package, `pkg-config --static` would add the Fortran runtime of a static
 # OpenBLAS, which a machine with the shared one need not have.
 set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc -lz")

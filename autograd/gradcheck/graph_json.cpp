@@ -19,7 +19,7 @@ constexpr int64_t kMostCells = 64;    // along each dimension of the slice of a 
 constexpr std::string_view kKinds[] = {"leaf", "op", "multi_output", "result"};  // as Node::Kind
 
 // A string of JSON, in which no character opens an element of HTML.
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string json = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') json += '\\';
@@ -98,17 +98,17 @@ std::string check_json(const CheckedGraph& graph, size_t leaves) {
     const std::string name = i.input < graph.names.size()
                                  ? graph.names[i.input].first
                                  : concat("cotangent ", i.input - graph.names.size());
-    return concat("{\"name\":", quoted(name), ",\"order\":", i.order, ",\"worst\":", number(i.worst),
-                  ",\"where\":", quoted(i.where), ",\"numeric\":", number(i.numeric),
+    return concat("{\"name\":", json_string(name), ",\"order\":", i.order, ",\"worst\":", number(i.worst),
+                  ",\"where\":", json_string(i.where), ",\"numeric\":", number(i.numeric),
                   ",\"analytic\":", number(i.analytic), "}");
   };
   std::string wrong = "null";
   if (const GradcheckOp& op = r.wrong_op; op.number > 0)
     wrong = concat("{\"node\":", leaves + op.number - 1, ",\"order\":", op.order,
                    ",\"numeric\":", number(op.numeric), ",\"analytic\":", number(op.analytic),
-                   ",\"error\":", quoted(op.error), "}");
+                   ",\"error\":", json_string(op.error), "}");
   return concat("{\"passed\":", flag(r.passed), ",\"checks\":", r.checks, ",\"worst\":", number(r.worst),
-                ",\"message\":", quoted(r.message), ",\"cause\":", quoted(r.cause), ",\"wrong_op\":", wrong,
+                ",\"message\":", json_string(r.message), ",\"cause\":", json_string(r.cause), ",\"wrong_op\":", wrong,
                 ",\"inputs\":", list(r.inputs, input), "}");
 }
 
@@ -140,9 +140,9 @@ struct Vertices {
       for (const autograd::Edge& e : node.edges)
         if (e.to) edges.emplace_back(e);
       const auto size = [](int64_t n) { return std::to_string(n); };
-      text += concat(i == 0 ? "" : ",", "\n{\"name\":", quoted(graph.name(&node)),
-                     ",\"op\":", quoted(node.op), ",\"kind\":\"", kKinds[static_cast<size_t>(node.kind)],
-                     "\"", ",\"text\":", quoted(autograd::describe(node)),
+      text += concat(i == 0 ? "" : ",", "\n{\"name\":", json_string(graph.name(&node)),
+                     ",\"op\":", json_string(node.op), ",\"kind\":\"", kKinds[static_cast<size_t>(node.kind)],
+                     "\"", ",\"text\":", json_string(autograd::describe(node)),
                      ",\"shape\":", list(node.shape, size), ",\"inputs\":", list(edges, input),
                      ",\"value\":", tensor_json(values[i]), ",\"gradient\":", tensor_json(gradients[i]), "}");
     }

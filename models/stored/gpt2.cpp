@@ -56,7 +56,7 @@ std::string write_gpt2_config(const DecoderConfig& config) {
 DecoderConfig read_gpt2_config(ConfigReader& root) {
   const bool is_theirs = !root.find("model_type");
   if (is_theirs && (root.object().has("emb_dim") || root.object().has("block_size")))
-    return files::needed(files::foreign_formats().read_config, "load_config",
+    return files::needed(files::foreign_models().read_config, "load_config",
                          "a config.json of nanoGPT or the book")(root);
   DecoderConfig config{.dropout = 0.1};
   // The first GPT-2 files have n_ctx only.

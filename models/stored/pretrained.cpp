@@ -87,7 +87,7 @@ bool describes_itself(const files::FolderSnapshot& folder) {
 std::string config_text(const files::FolderSnapshot& folder) {
   if (!describes_itself(folder)) return folder.text(kConfig);
   const nn::TensorFolder tensors(folder, Compared::header);
-  const auto config_of = files::needed(files::foreign_formats().config_of, "load_config",
+  const auto config_of = files::needed(files::foreign_models().config_of, "load_config",
                                        concat(tensors.name(), ", a model without ", kConfig, ","));
   if (const auto text = config_of(tensors, shapes_of(tensors))) return *text;
   fail("load_config", tensors.name(), " must have ", kConfig, " beside it, got none.");
@@ -120,7 +120,7 @@ StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& give
   const StoredForm& form = stored_form(config.arch);
   StoredLayout layout;
   if (form.is_foreign && form.is_foreign(config, given))
-    layout = files::needed(files::foreign_formats().layout, "load_config",
+    layout = files::needed(files::foreign_models().layout, "load_config",
                            "a model with the tensors of nanoGPT or the book")(config, given);
   else
     for (const auto& [name, shape] : config.parameter_shapes()) {

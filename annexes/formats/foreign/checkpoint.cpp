@@ -142,3 +142,12 @@ std::unique_ptr<TensorFile> open_checkpoint(const std::filesystem::path& path, s
 }
 
 }  // namespace gradus::foreign
+
+namespace gradus::files {
+
+const ForeignTensors& foreign_tensors() {
+  static constexpr ForeignTensors kReaders{.open_checkpoint = foreign::open_checkpoint};
+  return kReaders;
+}
+
+}  // namespace gradus::files

@@ -145,3 +145,13 @@ StoredLayout layout(const DecoderConfig& config, const StoredShapes& given) {
 }
 
 }  // namespace gradus::foreign
+
+namespace gradus::files {
+
+const ForeignModels& foreign_models() {
+  static constexpr ForeignModels kReaders{
+      .read_config = foreign::read_config, .config_of = foreign::config_of, .layout = foreign::layout};
+  return kReaders;
+}
+
+}  // namespace gradus::files

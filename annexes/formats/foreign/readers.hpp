@@ -1,4 +1,4 @@
-// The readers of this folder, as files::ForeignFormats has them. Stateless.
+// The readers of this folder, for the tables of files/foreign_formats.hpp. Stateless.
 #pragma once
 
 #include "gradus/files/foreign_formats.hpp"

@@ -139,3 +139,13 @@ Tokenizer tokenizer_pickle(std::string_view bytes, const std::string& file) {
 }
 
 }  // namespace gradus::foreign
+
+namespace gradus::files {
+
+const ForeignTokenizers& foreign_tokenizers() {
+  static constexpr ForeignTokenizers kReaders{.tokenizer_json = foreign::tokenizer_json,
+                                              .tokenizer_pickle = foreign::tokenizer_pickle};
+  return kReaders;
+}
+
+}  // namespace gradus::files

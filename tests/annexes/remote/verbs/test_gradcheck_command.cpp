@@ -52,7 +52,7 @@ TEST_CASE("a command that ends, hangs or prints rubbish fails in one line") {
   check_fails(answers({kPair, R"({"value":[1,"a"]})"}), "the numbers of (2,)");
   check_fails(answers({kPair, R"({"values":[1,2]})"}), "with the key value");
   check_fails(answers({kPair, R"({"value":[1,2]})", R"({"value":[1,2]})", R"({"value":[1,2]})",
-                       R"({"gradient":[1,2,3]})"}),
+                       R"({"value":[1,2]})", R"({"gradient":[1,2,3]})"}),
               "the key gradient and the numbers of (2,)");
 }
 
