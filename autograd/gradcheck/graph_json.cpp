@@ -108,8 +108,8 @@ std::string check_json(const CheckedGraph& graph, size_t leaves) {
                    ",\"numeric\":", number(op.numeric), ",\"analytic\":", number(op.analytic),
                    ",\"error\":", json_string(op.error), "}");
   return concat("{\"passed\":", flag(r.passed), ",\"checks\":", r.checks, ",\"worst\":", number(r.worst),
-                ",\"message\":", json_string(r.message), ",\"cause\":", json_string(r.cause), ",\"wrong_op\":", wrong,
-                ",\"inputs\":", list(r.inputs, input), "}");
+                ",\"message\":", json_string(r.message), ",\"cause\":", json_string(r.cause),
+                ",\"wrong_op\":", wrong, ",\"inputs\":", list(r.inputs, input), "}");
 }
 
 // The values and gradients at the vertices of a graph.

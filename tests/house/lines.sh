@@ -1,11 +1,11 @@
 #!/bin/sh
 # lines.sh ROOT: prints the lines of C++ in each folder, and exits 1 if a ring has more than its limit: the main house, the annexes,
-# the Python package's C++, all of these, or the tests (with their scripts). As advice only, it names sources of more than 400 lines, folders of more than 25
-# units (a header and its source are one) and examples of more than 119 lines. Limits are lowered when something goes; a change that needs a higher
-# one says what it is worth.
+# both with the examples, the Python package's C++, or the tests (with their scripts, but without those of the Python package). As
+# advice only, it names sources of more than 400 lines, folders of more than 25 units (a header and its source are one) and examples
+# of more than 119 lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
 set -eu
 cd "$1"
-main_limit=42900 annexes_limit=14850 python_limit=2400 all_limit=58500
+main_limit=44000 annexes_limit=13450 all_limit=58150 python_limit=2500
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0
@@ -24,16 +24,16 @@ for folder in annexes/*/; do
   annexes=$((annexes + count))
 done
 row "annexes (limit $annexes_limit)" "$annexes"
-python=$(lines python)
-row "python (limit $python_limit)" "$python"
 examples=0
 [ ! -d examples ] || examples=$(lines examples)
 row examples "$examples"
-all=$((main + annexes + python + examples))
+all=$((main + annexes + examples))
 row "all (limit $all_limit)" "$all"
+python=$(lines python)
+row "python (limit $python_limit)" "$python"
 [ ! -d tests ] || tests=$(find tests -type f \( -name '*.[ch]pp' -o -name '*.py' -o -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.cmake' \) \
-  ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' -exec cat {} + | wc -l)
-tests_limit=42000
+  ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' ! -path 'tests/python/*' -exec cat {} + | wc -l)
+tests_limit=40000
 row "tests (limit $tests_limit)" "$tests"
 
 sources() { find files autograd nn models data train cli annexes python "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null; }
@@ -49,7 +49,7 @@ wrong=0
 over() { [ "$2" -le "$3" ] || { echo "$1: has $2 lines; $3 are allowed. Take something away" && wrong=1; }; }
 over "main house" "$main" "$main_limit"
 over annexes "$annexes" "$annexes_limit"
-over python "$python" "$python_limit"
 over all "$all" "$all_limit"
+over python "$python" "$python_limit"
 over tests "$tests" "$tests_limit"
 exit $wrong
