@@ -3,10 +3,10 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
-#include "gradus/nn/self_attention.hpp"
 #include "gradus/python/operation.hpp"
 #ifdef GRADUS_HAS_LAYERS  // an annex
 #include "gradus/annexes/layers/convolution.hpp"
+#include "gradus/annexes/layers/self_attention.hpp"
 #endif
 
 namespace gradus::python {
@@ -131,8 +131,8 @@ void add_layers(py::module_& m) {
   l.function("MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });
   l.function("MultiHeadAttention(n_embd, n_head, causal=True, bias=True, projection=True, projection_bias=True, dropout=0.0, generator=None)", [](N n, N heads, B causal, B bias, B projection, B projection_bias, D p, G g) { return made(nn::MultiHeadAttention(n, heads, g, {.causal = causal, .bias = bias, .projection = projection, .projection_bias = projection_bias, .dropout = p}), p > 0); });
   l.function("GroupedQueryAttention(n_embd, n_head, n_kv_head, causal=True, rope_theta=10000.0, window=0, qk_norm=False, dropout=0.0, generator=None)", [](N n, N heads, N kv, B causal, D theta, N window, B norm, D p, G g) { return made(nn::GroupedQueryAttention(n, heads, kv, g, {.causal = causal, .rope_theta = theta, .window = window, .qk_norm = norm, .dropout = p}), p > 0); });
-  l.function("SelfAttention(d_in, d_out, num_heads=1, causal=True, dropout=0.0, bias=False, projection=False, generator=None)", [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) { return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
 #ifdef GRADUS_HAS_LAYERS
+  l.function("SelfAttention(d_in, d_out, num_heads=1, causal=True, dropout=0.0, bias=False, projection=False, generator=None)", [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) { return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
 #define CONV(dims) [](N in, N out, const Ints& size, const Ints& stride, const Ints& padding, const Ints& dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
   l.function("Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
   l.function("Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
