@@ -15,7 +15,7 @@ function(gradus_unite_folders target)
 endfunction()
 
 # gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [PART_OF <room> | OF_PROGRAM] [COMPUTES])
+#                    [PART_OF <room> | OF_PROGRAM] [OPTIMIZATION <flag>])
 #
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
@@ -26,13 +26,13 @@ endfunction()
 #
 # OF_PROGRAM says that it lies in cli/ or annexes/, and is no room.
 #
-# COMPUTES says that the time of a step is spent in it: it is compiled with -O3. Every other library is compiled with -Og, which
-# takes the compiler half of the time.
+# OPTIMIZATION is the flag of a library in which the time of a step is spent. Every other library is compiled with -Og, which takes the
+# compiler half of the time that -O3 takes it.
 #
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
 function(gradus_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;OF_PROGRAM" "PART_OF" "SOURCES;USES;USES_PRIVATELY")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OF_PROGRAM" "PART_OF;OPTIMIZATION" "SOURCES;USES;USES_PRIVATELY")
   set(target gradus_${name})
 
   add_library(${target} ${arg_SOURCES})
@@ -51,13 +51,12 @@ function(gradus_add_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_USES})
 
-  set(level -Og)
-  if(arg_COMPUTES)
-    set(level -O3)
+  if(NOT arg_OPTIMIZATION)
+    set(arg_OPTIMIZATION -Og)
   endif()
   # No call of its own functions goes through a table, although all are position-independent.
   target_compile_options(${target} PRIVATE -fno-semantic-interposition
-    $<$<OR:$<CONFIG:Release>,${GRADUS_NO_BUILD_TYPE}>:${level}>)
+    $<$<OR:$<CONFIG:Release>,${GRADUS_NO_BUILD_TYPE}>:${arg_OPTIMIZATION}>)
   if(arg_OF_PROGRAM)
     return()
   endif()

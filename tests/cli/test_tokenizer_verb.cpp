@@ -135,8 +135,8 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
       args("tokenizer train", place.text, "--out", place.folder, "--vocab 280 --overwrite --quiet"));
   CHECK(read(place.folder + "/merges.txt") != before);
 
-  const std::string json = place.folder + "/tokenizer.json";
-  std::filesystem::resize_file(json, std::filesystem::file_size(json) - 1);
+  const std::string file = place.folder + "/tokenizer.json";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   check_refused(args("tokenizer info", place.folder), {"tokenizer.json"});
 }
 

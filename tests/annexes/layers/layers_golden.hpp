@@ -68,9 +68,9 @@ void check_golden(const std::string& name, M module,
   }
   const Tensors plain = grad({loss_of()}, leaves);
   const Tensors first = grad({loss_of()}, leaves, {.create_graph = true});
-  Tensor squares = zeros({}, DType::float64);
-  for (const Tensor& g : first) squares = squares + sum(g * g);
-  const Tensors second = grad({squares}, leaves);
+  Tensor norm = zeros({}, DType::float64);
+  for (const Tensor& g : first) norm = norm + sum(g * g);
+  const Tensors second = grad({norm}, leaves);
   for (size_t i = 0; i < names.size(); ++i) {
     INFO(names[i]);
     CHECK(difference(plain[i], stored("grad." + names[i])) == "");

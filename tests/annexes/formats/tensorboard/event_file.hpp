@@ -80,7 +80,8 @@ class EventReader {
   static std::vector<Field> fields(std::string_view message) {
     std::vector<Field> all;
     while (!message.empty()) {
-      Field field{.key = varint(message)};
+      Field field;
+      field.key = varint(message);
       const uint64_t type = field.key & 7;
       if (type == 2)
         field.text = take(message, varint(message));
