@@ -105,7 +105,7 @@ endforeach()
 set(gradus_pc_libs " -Wl,--start-group${gradus_pc_libs} -Wl,--end-group")
 # OpenBLAS is named as a library: asked for as a package, `pkg-config --static` would add the Fortran runtime of a static
 # OpenBLAS, which a machine with the shared one need not have.
-set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc -lz")
+set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc -lpcre2-8 -lz")
 if(CBLAS_PC_REQUIRES)
   string(APPEND gradus_pc_libs_private " -lopenblas")
 else()
