@@ -80,7 +80,7 @@ TEST_CASE("bash completes verbs, flags and words that can be listed, and leaves 
   CHECK_HAS(read(docs.bash), "complete -o default -F _gradus_words gradus\n");
 }
 
-TEST_CASE("bash and the manual page have each flag that the help lists") {
+TEST_CASE("bash and the manual page have each flag that the help lists", "[needs.formats]") {
   const Docs docs;
   const std::string page = std::regex_replace(read(docs.man), std::regex("\\\\-"), "-");
   for (const std::string& verb :

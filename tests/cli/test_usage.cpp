@@ -5,7 +5,7 @@
 
 namespace gradus::cli::test_usage {
 
-TEST_CASE("help is found by every way that leads to it") {
+TEST_CASE("help is found by every way that leads to it", "[needs.formats]") {
   CHECK(call("help").out == call("--help").out);
   for (const std::string& verb : args("train sample eval tokenizer gradcheck conform lesson replay sweep "
                                       "bench info plan export new")) {

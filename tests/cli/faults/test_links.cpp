@@ -98,7 +98,8 @@ int link_all(int stride) {
   return in_runs + in_exports;
 }
 
-TEST_CASE("a link in the place of something of a run or an export leaves what it leads to as it was") {
+TEST_CASE("a link in the place of something of a run or an export leaves what it leads to as it was",
+          "[needs.formats]") {
   CHECK(link_all(11) > 30);
 }
 

@@ -19,7 +19,7 @@ Outcome train_small(const Scratch& scratch, const std::string& out, const std::s
 }
 
 TEST_CASE("a decoder of each architecture is trained, described, sampled, evaluated, checked and exported",
-          "[needs.fast]") {
+          "[needs.fast][needs.formats]") {
   struct Row {
     const char *arch, *model_type;
     std::vector<const char*> shown, exports, refused;

@@ -23,7 +23,7 @@ double loss(const Scratch& scratch, const std::string& folder) {
   return files::Json(outcome.out, "test", "eval").root().at("loss").number();
 }
 
-TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
+TEST_CASE("members are the runs with the next seeds, and their mean is a model", "[needs.formats]") {
   const Scratch scratch;
   const Outcome outcome = run_program(
       train(scratch, "all", args("--members 3 --steps 40 --seed 5 --threads 2 --tokenizer byte")));
