@@ -1,4 +1,4 @@
-// For programs without the annex `formats`: see annexes/formats/CMakeLists.txt.
+// Defines empty tables for programs without the annex `formats` (annexes/formats/CMakeLists.txt).
 #include "gradus/files/foreign_formats.hpp"
 
 namespace gradus::files {

@@ -50,7 +50,7 @@ const Tensor& check_shareable(const char* op, const Tensor& x) {
   return x;
 }
 
-// What a consumer of DLPack holds: the tensor, and its shape and strides.
+// A tensor with its shape and strides, which a consumer of DLPack owns.
 struct Exported {
   explicit Exported(const Tensor& x) : tensor(x) {
     managed.tensor = {
@@ -117,8 +117,8 @@ const char* format_of(DType dtype) {
   return dtype == DType::float32 ? "f" : dtype == DType::float64 ? "d" : dtype == DType::int64 ? "q" : "?";
 }
 
-// What a reader of the buffer holds: the tensor, which its object may have ceased to be, and its shape and
-// strides.
+// A tensor with its shape and strides, which a reader of the buffer owns: the Python object may have become
+// another tensor since.
 struct View {
   Tensor tensor;
   Py_ssize_t places[2 * kMaxDims];
@@ -235,7 +235,7 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<View*>(view
 void add_arrays(py::module_& m) {
   m.def(
       "from_numpy", [](py::handle array) { return shared_buffer(array.ptr(), false); }, py::arg("array"));
-  // For a copy at once: what may only be read, too.
+  // Also takes read-only memory, which the caller copies at once.
   m.def(
       "readable", [](py::handle array) { return shared_buffer(array.ptr(), true); }, py::arg("array"));
   m.def("from_dlpack", &from_dlpack, py::arg("x"));

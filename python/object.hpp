@@ -28,7 +28,7 @@ struct TensorObject {
   const void* leaf;             ///< the impl under which it is registered; null: it is not
 };
 
-/// What gradus/__init__.py gives to the module.
+/// Python objects that gradus/__init__.py passes to the module.
 struct Registered {
   PyTypeObject* tensor = nullptr;     ///< gradus.Tensor
   PyTypeObject* parameter = nullptr;  ///< gradus.nn.Parameter

@@ -78,7 +78,7 @@ if(TARGET gradus_python)
   gradus_require_built(python "$<TARGET_FILE:gradus_python>")
   install(TARGETS gradus_python COMPONENT python LIBRARY DESTINATION "${gradus_python_folder}/gradus")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/gradus" COMPONENT python DESTINATION "${gradus_python_folder}"
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+    FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 endif()
 
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")

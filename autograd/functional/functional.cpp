@@ -50,7 +50,7 @@ void check_vectors(std::string_view op, const std::vector<Tensor>& v, const std:
   }
 }
 
-// The inputs, each on memory of its own.
+// Copies the inputs of floating dtypes, so that no two share memory.
 std::vector<Tensor> apart(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> all;
   for (const Tensor& x : inputs)

@@ -18,7 +18,7 @@ constexpr int64_t kMost = 500000;  // elements of all results; larger functions 
 
 bool has_numbers(const Tensor& x) { return x.dtype() == DType::float64; }
 
-// The inputs, moved by t in fixed directions, on memory of their own.
+// Returns copies of the inputs, each moved by t in a fixed direction.
 std::vector<Tensor> moved(const std::vector<Tensor>& inputs, double t) {
   std::vector<Tensor> all;
   uint64_t bits = 0x9e3779b97f4a7c15;

@@ -237,7 +237,8 @@ class TorchPrinter : Elements {
       if (floating && (number(offset) == 0 || !std::isfinite(number(offset)))) return;
       width_ = std::max(width_, cell(offset).size());
     });
-    scientific_ = options.sci_mode.value_or(scientific_);  // PyTorch's width is that of its own choice
+    // After the width: PyTorch computes it for the format that it would choose itself.
+    scientific_ = options.sci_mode.value_or(scientific_);
   }
 
   std::string text() const { return nested(0, 0, kIndent); }

@@ -11,9 +11,10 @@ namespace gradus {
 
 /// With PyTorch's names and defaults; numbers of at least 0.
 struct PrintOptions {
-  int precision = 4;  ///< digits after the point
-  int64_t threshold = 1000, edgeitems = 3,
-          linewidth = 80;          ///< more elements are cut, but for some at each end
+  int precision = 4;               ///< digits after the point
+  int64_t threshold = 1000;        ///< the most elements that are printed in full
+  int64_t edgeitems = 3;           ///< elements at each end of a dimension of a larger tensor
+  int64_t linewidth = 80;          ///< characters of a line
   std::optional<bool> sci_mode{};  ///< powers of ten; none: where they show more digits
 };
 

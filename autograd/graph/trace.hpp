@@ -13,7 +13,7 @@
 
 namespace gradus::autograd {
 
-/// What an operation takes beside its inputs: a whole number, a number, sizes or dims, indices or a mask.
+/// An argument of an operation that is not an input: a number, sizes or dims, indices or a mask.
 using Attribute = std::variant<int64_t, double, Shape, Tensor>;
 
 /// One call of record().
@@ -22,13 +22,13 @@ struct TracedCall {
   std::vector<Tensor> inputs;         ///< in the order of record(); undefined where there is none
   std::vector<bool> linked;           ///< which of them require a gradient
   std::vector<Tensor> outputs;        ///< the results
-  std::vector<Attribute> attributes;  ///< in the order of with()
+  std::vector<Attribute> attributes;  ///< in the order of trace_attributes()
 };
 
 /// The calls, and the attributes of the next one.
 struct Trace {
   std::vector<TracedCall> calls;      ///< oldest first; they keep their tensors
-  std::vector<Attribute> attributes;  ///< set by with(), taken by the next call
+  std::vector<Attribute> attributes;  ///< set by trace_attributes(), taken by the next call
   /// Adds a call.
   void add(std::string_view op, std::vector<Tensor> inputs, std::vector<Tensor> outputs);
 };
@@ -51,9 +51,10 @@ inline Attribute attribute(const Tensor& t) { return t; }
 template <class Int>
 requires std::is_integral_v<Int> Attribute attribute(Int n) { return static_cast<int64_t>(n); }
 
-/// Says, right before record(), what else its result depends on.
+/// Adds arguments to the trace, if there is one, for the record() that follows. Costs one branch otherwise:
+/// arguments that take time to make belong behind `if (active_trace)`.
 template <class... Values>
-void with(const Values&... values) {
+void trace_attributes(const Values&... values) {
   if (active_trace) [[unlikely]]
     active_trace->attributes = {attribute(values)...};
 }

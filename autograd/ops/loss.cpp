@@ -48,7 +48,7 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_ind
     });
     return gx;
   };
-  autograd::with(t, ignore_index);
+  autograd::trace_attributes(t, ignore_index);
   return record("cross_entropy", std::move(losses), {{logits, pull}});
 }
 

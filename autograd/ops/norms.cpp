@@ -62,7 +62,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     });
     return std::vector<Tensor>{gx, gw, gb};
   };
-  autograd::with(cols, eps);
+  autograd::trace_attributes(cols, eps);
   return record("layer_norm", std::move(out), {x, weight, bias}, std::move(pull));
 }
 
@@ -91,7 +91,7 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
     });
     return std::vector<Tensor>{gx, gw};
   };
-  autograd::with(cols, eps);
+  autograd::trace_attributes(cols, eps);
   return record("rms_norm", std::move(out), {x, weight}, std::move(pull));
 }
 

@@ -56,6 +56,13 @@ struct Reduced {
   uint32_t mask = 0;
 };
 
+// Adds the dims and other attributes to the trace, if there is one.
+template <class... More>
+void trace_dims(const Reduced& r, const More&... more) {
+  if (autograd::active_trace) [[unlikely]]
+    autograd::trace_attributes(Shape(r.dims()), more...);
+}
+
 Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, bool keepdim) {
   check_defined(op.name, x);
   const Dims wrapped = wrap_dims(op.name, dims, x.dim());
@@ -67,7 +74,7 @@ Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, boo
     const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
     return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
   };
-  autograd::with(Shape(r.dims()));
+  trace_dims(r);
   return record(op, raw::reduce(kernel, x, wrapped, keepdim), {{x, pull}});
 }
 
@@ -148,7 +155,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   if (x.dtype() == DType::boolean) return sum(x.to(DType::int64), dims, keepdim);
   const Dims wrapped = wrap_dims("sum", dims, x.dim());
   const Reduced r(x, wrapped);
-  autograd::with(Shape(r.dims()));
+  trace_dims(r);
   return record("sum", raw::reduce(Reduce::sum, x, wrapped, keepdim),
                 {{x, [r](const Tensor& gy) { return gy.reshape(r.kept()).expand(r.shape); }}});
 }
@@ -168,7 +175,7 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   const auto pull = [x = Saved(x), r, divisor](const Tensor& gy) {
     return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
   };
-  autograd::with(Shape(r.dims()), correction);
+  trace_dims(r, correction);
   return record("var", std::move(y), {{x, pull}});
 }
 
@@ -207,7 +214,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   };
   Tensor y = by_rows(
       "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
-  autograd::with(d);
+  autograd::trace_attributes(d);
   return record("softmax", std::move(y), {{x, pull}});
 }
 
@@ -230,7 +237,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   };
   Tensor y = by_rows(
       "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
-  autograd::with(d);
+  autograd::trace_attributes(d);
   return record("log_softmax", std::move(y), {{x, pull}});
 }
 
@@ -255,7 +262,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const auto pull = [x = Saved(x), r](const Tensor& gy, const Tensor& y) {
     return gy.reshape(r.kept()) * slice_softmax(x, y.detach().reshape(r.kept()), r.dims());
   };
-  autograd::with(Shape(r.dims()));
+  trace_dims(r);
   return record("logsumexp", std::move(out), {{x, pull}});
 }
 
@@ -275,7 +282,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     return g * masked_fill(masked_fill(slope, zero, 0.0), none, 0.0);
   };
   Tensor y = norm_of(x.detach(), p, dims, keepdim);
-  autograd::with(Shape(r.dims()), p);
+  trace_dims(r, p);
   return record("norm", std::move(y), {{x, pull}});
 }
 
@@ -288,7 +295,7 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
   dispatch_number("cumsum", x.dtype(), [&]<class T>() {
     kernels::cumsum(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), packed.data<T>(), reverse);
   });
-  autograd::with(dim, reverse);
+  autograd::trace_attributes(dim, reverse);
   return record("cumsum", std::move(out),
                 {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});
 }
@@ -318,7 +325,7 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool rev
     });
     return std::vector<Tensor>{ga, gb};
   };
-  autograd::with(d, reverse);
+  autograd::trace_attributes(d, reverse);
   return record("linear_recurrence", std::move(out), {a, b}, std::move(pull));
 }
 

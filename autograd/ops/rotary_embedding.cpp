@@ -89,7 +89,7 @@ Tensor rotary_embedding(const Tensor& x, int64_t offset, const Tensor& frequenci
     return grad_enabled() ? rotated_back(gy, angles) : rotated(gy, angles, /*back=*/true);
   };
   Tensor out = rotated(x.detach(), angles, /*back=*/false);
-  autograd::with(offset, frequencies, scale);
+  autograd::trace_attributes(offset, frequencies, scale);
   return record(kOp, std::move(out), {{x, pull}});
 }
 

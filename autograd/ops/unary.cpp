@@ -118,7 +118,7 @@ Tensor sigmoid(const Tensor& x) {
 }
 Tensor relu(const Tensor& x) { return by_input("relu", Unary::relu, x, relu_rule, Binary::relu_grad); }
 Tensor gelu(const Tensor& x, Gelu approximate) {
-  autograd::with(approximate == Gelu::tanh);
+  autograd::trace_attributes(approximate == Gelu::tanh);
   if (approximate == Gelu::none) return by_input("gelu", Unary::gelu, x, gelu_rule, Binary::gelu_grad);
   return by_input("gelu", Unary::gelu_tanh, x, gelu_tanh_rule, Binary::gelu_tanh_grad);
 }
@@ -135,7 +135,7 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
     const Tensor steep = *x * beta;
     return where(gt(steep, threshold), gy, gy * sigmoid(steep));
   };
-  autograd::with(beta, threshold);
+  autograd::trace_attributes(beta, threshold);
   return record("softplus", std::move(y), {{x, pull}});
 }
 
@@ -152,7 +152,7 @@ Tensor clamp(const Tensor& x, double min, double max) {
     const Tensor zero = number(gy, 0.0);
     return where(ge(x, min), where(le(x, max), gy, zero), zero);
   };
-  autograd::with(min, max);
+  autograd::trace_attributes(min, max);
   return record("clamp", std::move(out), {{x, pull}});
 }
 

@@ -38,7 +38,7 @@ Array<T> linear(const Array<T>& x, const Array<T>& weight, const Array<T>& bias)
   return y;
 }
 
-/// What attention takes beside q, k and v.
+/// The arguments of attention other than q, k and v.
 struct Attention {
   double scale;        ///< of the scores
   Whole hidden;        ///< keys that a query may not see: (T, S), (B, 1, T, S) or none

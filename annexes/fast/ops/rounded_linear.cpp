@@ -177,7 +177,7 @@ Tensor rounded(const RoundedForm& form, const Tensor& x, const Tensor& up, const
   std::vector<Tensor> inputs{x};
   if (up.defined()) inputs.push_back(up);
   inputs.insert(inputs.end(), {weight, bias});
-  autograd::with(form.value == Unary::gelu_tanh, up.defined());
+  autograd::trace_attributes(form.value == Unary::gelu_tanh, up.defined());
   return mark_rounded(record(form.op, std::move(out), inputs, RoundedRule(form, x, up, weight, values)));
 }
 

@@ -75,7 +75,7 @@ Tensor rounded_stored_linear(const Tensor& x, const Tensor& weight, const Tensor
     const Autocast autocast(DType::bfloat16);
     return grad_enabled() ? matmul(gy, w->to(DType::float32)) : gradient_of_x(gy, w);
   };
-  autograd::with(weight);
+  autograd::trace_attributes(weight);
   return mark_rounded(
       record("linear", std::move(out), {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}}));
 }
@@ -109,7 +109,7 @@ Tensor stored_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) 
     const Autocast autocast(DType::float32);
     return matmul(gy, w->to(gy.dtype()));
   };
-  autograd::with(weight);
+  autograd::trace_attributes(weight);
   return record("linear", std::move(out), {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
 }
 

@@ -155,7 +155,7 @@ Tensor tiled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
   if (autograd::active_trace) [[unlikely]]
-    autograd::with(s.scale, hidden_of(s, kept.starts), dropout_of(s, q.dtype()));
+    autograd::trace_attributes(s.scale, hidden_of(s, kept.starts), dropout_of(s, q.dtype()));
   return mark_rounded(record(kOp, std::move(out), {q, k, v}, pull));
 }
 
@@ -180,7 +180,7 @@ Tensor tiled_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions
     return gqkv;
   };
   if (autograd::active_trace) [[unlikely]]
-    autograd::with(s.scale, hidden_of(s, kept.starts), dropout_of(s, qkv.dtype()), n_head);
+    autograd::trace_attributes(s.scale, hidden_of(s, kept.starts), dropout_of(s, qkv.dtype()), n_head);
   return mark_rounded(record(kOp, std::move(out), {autograd::Edge(qkv, pull)}));
 }
 

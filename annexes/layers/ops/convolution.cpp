@@ -22,7 +22,7 @@ Tensor unfolded(const Tensor& x, const Windows& w, bool backwards) {
         kernels::unfold(w, 1, to + p * size, from + p * w.plane());
     });
   });
-  autograd::with(shape_of(w.rows), shape_of(w.columns));
+  autograd::trace_attributes(shape_of(w.rows), shape_of(w.columns));
   return record(OpName::custom(backwards ? "fold" : "unfold"), std::move(out),
                 {{x, [w, backwards](const Tensor& gy) { return unfolded(gy, w, !backwards); }}});
 }
@@ -182,7 +182,7 @@ Tensor convolved(std::string_view op, int dims, const Tensor& x, const Tensor& w
   auto pull = [x = Saved(images), w = Saved(w), c](const Tensor& gy, Needs needs) {
     return conv_rule(gy, x, w, c, needs);
   };
-  autograd::with(shape_of(c.windows.rows), shape_of(c.windows.columns), c.groups);
+  autograd::trace_attributes(shape_of(c.windows.rows), shape_of(c.windows.columns), c.groups);
   return in.restored(record(OpName::custom("conv2d"), out, {images, w, bias}, std::move(pull)));
 }
 

@@ -46,7 +46,7 @@ ValuesAndIndices max_pool(std::string_view op, int dims, const Tensor& x, const 
     });
     return std::vector{gx};
   };
-  autograd::with(shape_of(w.rows), shape_of(w.columns));
+  autograd::trace_attributes(shape_of(w.rows), shape_of(w.columns));
   return {in.restored(record(OpName::custom("max_pool2d"), values, {in.tensor}, std::move(pull))),
           in.restored(index)};
 }

@@ -41,7 +41,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   });
   const auto to_a = [c = Saved(condition)](const Tensor& gy) { return where(c, gy, number(gy, 0.0)); };
   const auto to_b = [c = Saved(condition)](const Tensor& gy) { return where(c, number(gy, 0.0), gy); };
-  autograd::with(condition);
+  autograd::trace_attributes(condition);
   return record("where", std::move(out), {{a, to_a}, {b, to_b}});
 }
 
@@ -58,7 +58,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
   // The number is an input, so that AnomalyMode accepts an infinity in it; it gets no gradient.
   const Tensor filler = autograd::anomaly_mode ? number(x, value) : Tensor();
-  autograd::with(mask, value);
+  autograd::trace_attributes(mask, value);
   return record("masked_fill", std::move(out), {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }
 

@@ -61,7 +61,7 @@ Tensor triangle(OpName op, bool lower, const Tensor& x, int64_t diagonal) {
       kernels::triangle(lower, x.numel() / (rows * cols), rows, cols, out.mutable_data<T>(), packed.data<T>(),
                         diagonal);
   });
-  autograd::with(diagonal);
+  autograd::trace_attributes(diagonal);
   return record(op, std::move(out),
                 {{x, [op, lower, diagonal](const Tensor& gy) { return triangle(op, lower, gy, diagonal); }}});
 }
@@ -92,7 +92,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
     if (!total.defined()) total = zeros(shape, gy.dtype());
     add_at(total, d, i, gy);
   };
-  autograd::with(d, i);
+  autograd::trace_attributes(d, i);
   return record("index_select", std::move(out), {{x, spread, add_to}});
 }
 
@@ -109,7 +109,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
          index.shape(), ", source ", source.shape(), " and x ", x.shape(), ".");
   Tensor out = raw::clone(x);
   add_at(out, d, index, source);
-  autograd::with(d, index);
+  autograd::trace_attributes(d, index);
   return record("index_add", std::move(out),
                 {{x, [](const Tensor& gy) { return gy; }},
                  {source, [d, i = Saved(index)](const Tensor& gy) { return index_select(gy, d, i); }}});
@@ -135,7 +135,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   const auto spread = [d, shape = part.shape(), i = Saved(i)](const Tensor& gy) {
     return scatter_add(zeros(shape, gy.dtype()), d, i, gy);
   };
-  autograd::with(d, i);
+  autograd::trace_attributes(d, i);
   return record("gather", std::move(out), {{part, spread}});
 }
 
@@ -164,7 +164,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
     kernels::scatter_add(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
                          i.data<int64_t>(), s.data<T>());
   });
-  autograd::with(d, i);
+  autograd::trace_attributes(d, i);
   return record("scatter_add", std::move(out),
                 {{x, [](const Tensor& gy) { return gy; }},
                  {used, [d, i = Saved(i)](const Tensor& gy) { return gather(gy, d, i); }}});

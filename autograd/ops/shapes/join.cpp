@@ -38,7 +38,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   std::vector<bool> nothing;
   std::transform(tensors.begin(), tensors.end(), std::back_inserter(nothing), is_nothing);
-  autograd::with(d);
+  autograd::trace_attributes(d);
   return record("cat", std::move(out), tensors, [d, sizes, nothing](const Tensor& gy, Needs) {
     std::vector<Tensor> pieces = gy.split(sizes, d);
     for (size_t i = 0; i < pieces.size(); ++i)
@@ -59,7 +59,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
     rows.push_back(t.detach().unsqueeze(d));
   }
   Tensor out = cat(rows, d);
-  autograd::with(d);
+  autograd::trace_attributes(d);
   return record("stack", std::move(out), tensors, [d](const Tensor& gy, Needs) {
     std::vector<Tensor> pieces;
     for (int64_t i = 0; i < gy.size(d); ++i) pieces.push_back(gy.select(d, i));
@@ -78,7 +78,7 @@ Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t st
   const int64_t end = count > 0 ? start + (count - 1) * step + 1 : start;
   Tensor part = out.slice(d, start, end, step);
   raw::copy_into(part, x);
-  autograd::with(d, start, step);
+  autograd::trace_attributes(d, start, step);
   return record("pad", std::move(out),
                 {{x, [d, start, end, step](const Tensor& gy) { return gy.slice(d, start, end, step); }}});
 }

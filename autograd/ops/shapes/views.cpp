@@ -15,7 +15,7 @@ Tensor permuted(OpName op, const Tensor& x, const Shape& order) {
     strides[d] = x.strides()[from];
     inverse[from] = d;
   }
-  autograd::with(order);
+  autograd::trace_attributes(order);
   return record(op, view_of(x, shape, strides, x.impl()->offset),
                 {{x, [op, inverse](const Tensor& gy) { return permuted(op, gy, inverse); }}});
 }
@@ -185,7 +185,7 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) cons
   new_strides[d] = strides()[d] * step;
   const auto place = [d, size, start, step](const Tensor& gy) { return pad(gy, d, size, start, step); };
   const auto part = [d, start, end, step](const Tensor& x) { return x.slice(d, start, end, step); };
-  autograd::with(d, start, step);
+  autograd::trace_attributes(d, start, step);
   return part_view("slice", *this, view_of(*this, to, new_strides, impl_->offset + start * strides()[d]),
                    place, part);
 }
@@ -202,7 +202,7 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
   new_strides.erase(d);
   const auto place = [d, n, i](const Tensor& gy) { return pad(gy.unsqueeze(d), d, n, i); };
   const auto part = [d, i](const Tensor& x) { return x.select(d, i); };
-  autograd::with(d, i);
+  autograd::trace_attributes(d, i);
   return part_view("select", *this, view_of(*this, to, new_strides, impl_->offset + i * strides()[d]), place,
                    part);
 }
