@@ -179,6 +179,7 @@ rm "$repo/build/bin/gradus" "$repo"/build/.built-gradus_cli
 
 run "$launcher" bench
 expect 'builds the whole program for another verb' '$calls == *"--target gradus_cli"* && $out == "gradus in $scratch: bench"'
+expect 'announces what is left to compute once what trains is there' '$err == *"the whole program; about 3 minutes of computing"*'
 
 rm "$repo/build/bin/gradus-first"
 run "$launcher" train
@@ -189,6 +190,7 @@ expect 'help on what the launcher does builds nothing' '$status == 0 && -z $call
 run "$launcher" install --prefix "$scratch/prefix"
 expect 'builds what is installed in parallel, without tests, and installs it' \
   '$status == 0 && $calls == *"--target gradus_installed"*"cmake --install "*"build --prefix $scratch/prefix"*'
+expect 'announces all of it where nothing is built' '$err == *"the program and the library; about 6 minutes of computing"*'
 expect 'compiles as many files at a time as there are cores' '$(<"$scratch/parallel") -ge 1'
 run "$launcher" install
 expect 'installs without a build when nothing has changed' '$calls == "cmake --install "*'
