@@ -1,0 +1,150 @@
+// Compression: a trained model and an arithmetic coder write a file in as many bits as the model's loss says,
+// and restore it to the byte. So the size of the result proves the loss: nothing was learned from the file.
+//
+// A token of probability p takes -log2(p) bits. The model reads windows of its context, as `gradus eval` does.
+// Restoring takes the same model, processor and build of gradus, which compute the same probabilities.
+//
+// usage: compress MODEL FILE OUT     writes OUT and prints the sizes
+//        compress -d MODEL FILE OUT  restores OUT
+//        compress                    trains a small model, compresses what it has not read, and exits with 1
+//                                    unless that is restored and takes at most 0.1 % more than the loss says
+#include <algorithm>
+#include <cmath>
+#include <gradus/gradus.hpp>
+#include <iostream>
+
+using namespace gradus;
+
+/// The numbers that may still follow, low to low + range (a range coder without carries: D. Subbotin, 1999).
+struct Interval {
+  uint64_t low = 0, range = ~uint64_t{0};
+
+  /// Keeps the parts from `from` to `to` of `total`, below 2^40; calls shift() before each shift by 8 bits.
+  template <class Shift>
+  void narrow(uint64_t from, uint64_t to, uint64_t total, Shift shift) {
+    constexpr uint64_t kTop = uint64_t{1} << 56, kBottom = uint64_t{1} << 40;
+    range /= total;
+    low += from * range;
+    range *= to - from;
+    while ((low ^ (low + range)) < kTop || range < kBottom) {
+      if ((low ^ (low + range)) >= kTop) range = -low & (kBottom - 1);
+      shift();
+      low <<= 8;
+      range <<= 8;
+    }
+  }
+};
+
+/// For each token, calls code(ends), which returns it. ends[t] to ends[t + 1] is the share of token t in the
+/// last of `ends`, at least 1: the model's probability in units of 2^-30.
+template <class Code>
+void code_tokens(const models::Decoder& model, size_t count, Code code) {
+  const NoGrad inference;
+  const auto state = model.make_state();
+  const int64_t vocab = model.config().vocab_size;
+  std::vector<uint64_t> ends(static_cast<size_t>(vocab) + 1);
+  std::vector<double> shares(static_cast<size_t>(vocab), 1.0 / static_cast<double>(vocab));
+  for (size_t done = 0; done < count; ++done) {
+    for (size_t t = 0; t < shares.size(); ++t)
+      ends[t + 1] = ends[t] + 1 + static_cast<uint64_t>(std::ldexp(shares[t], 30));
+    const int64_t token = code(ends);
+    if (state->length == model.config().block_size) state->clear();
+    const Tensor logits = model.decode(full({1, 1}, token, DType::int64), *state);
+    shares = models::next_token_probabilities(logits.reshape({vocab}), {});
+  }
+}
+
+std::string compress(const models::Decoder& model, std::span<const int32_t> tokens) {
+  std::string out = std::to_string(tokens.size()) + "\n";
+  Interval interval;
+  const auto put = [&] { out.push_back(static_cast<char>(interval.low >> 56)); };
+  auto next = tokens.begin();
+  code_tokens(model, tokens.size(), [&](const std::vector<uint64_t>& ends) {
+    const auto token = static_cast<size_t>(*next++);
+    interval.narrow(ends[token], ends[token + 1], ends.back(), put);
+    return static_cast<int64_t>(token);
+  });
+  for (int i = 0; i < 8; ++i, interval.low <<= 8) put();
+  return out;
+}
+
+std::vector<int32_t> restore(const models::Decoder& model, const std::string& file) {
+  size_t read = file.find('\n') + 1;
+  if (read < 2 || read > 19 || file.find_first_not_of("0123456789") + 1 != read)
+    fail("compress", "the file must begin with a number of tokens.");
+  std::vector<int32_t> tokens;
+  Interval interval;
+  uint64_t value = 0;
+  const auto get = [&] { value = value << 8 | (read < file.size() ? uint8_t(file[read++]) : 0); };
+  for (int i = 0; i < 8; ++i) get();
+  code_tokens(model, std::stoull(file), [&](const std::vector<uint64_t>& ends) {
+    const uint64_t part = (value - interval.low) / (interval.range / ends.back());
+    const auto end = std::upper_bound(ends.begin() + 1, ends.end() - 1, part);
+    interval.narrow(*(end - 1), *end, ends.back(), get);
+    tokens.push_back(static_cast<int32_t>(end - ends.begin() - 1));
+    return int64_t{tokens.back()};
+  });
+  return tokens;
+}
+
+/// Bytes that the model's loss says, over windows of the context; the first token has equal shares.
+double bytes_of_loss(const models::Decoder& model, std::span<const int32_t> tokens) {
+  const NoGrad inference;
+  double nats = std::log(static_cast<double>(model.config().vocab_size));
+  for (size_t at = 0; at + 1 < tokens.size();) {
+    const size_t T = std::min(static_cast<size_t>(model.config().block_size), tokens.size() - 1 - at);
+    const auto window = [&](size_t from) {
+      const std::vector<int64_t> values(tokens.begin() + from, tokens.begin() + from + T);
+      return tensor(values, {1, static_cast<int64_t>(T)});
+    };
+    nats += sum(model.losses(window(at), window(at + 1))).item();
+    at += T;
+  }
+  return nats / std::log(256.0);
+}
+
+int check_coder() {
+  const std::string text = data::load_corpus("stories").text;
+  const auto tokenizer = data::Tokenizer::bytes();
+  const data::TextDataset stories(tokenizer.encode(text.substr(0, 200'000)), /*block=*/64, 0.1);
+  Generator g(1);
+  models::Decoder model({.vocab_size = 256, .block_size = 64, .n_layer = 2, .n_head = 4, .n_embd = 64}, g);
+  train::AdamW optimizer(model.named_parameters());
+  for (int step = 0; step < 300; ++step) {
+    const data::Batch batch = stories.training_batches()(16, g);
+    model.loss(batch.x, batch.y).backward();
+    optimizer.step(3e-3);
+    optimizer.zero_grad();
+  }
+  const std::vector<int32_t> tokens = tokenizer.encode(text.substr(200'000, 20'000));
+  const std::string written = compress(model, tokens);
+  const bool same = restore(model, written) == tokens;
+  const double expected = bytes_of_loss(model, tokens);
+  std::cout << tokens.size() << " bytes take " << written.size() << ", the loss says " << expected
+            << (same ? ", restored\n" : ", NOT restored\n");
+  return same && static_cast<double>(written.size()) < 1.001 * expected + 16 ? 0 : 1;
+}
+
+int main(int argc, char** argv) try {
+  if (argc == 1) return check_coder();
+  std::vector<std::string> paths(argv + 1, argv + argc);
+  const bool restores = paths[0] == "-d";
+  if (restores) paths.erase(paths.begin());
+  if (paths.size() != 3) fail("compress", "usage: compress [-d] MODEL FILE OUT");
+  const models::Decoder model = models::load_pretrained(paths[0]);
+  const data::Tokenizer tokenizer = data::load_tokenizer(paths[0]);
+  const std::string file = files::read(paths[1]);
+  std::string out;
+  if (restores) {
+    out = tokenizer.decode(restore(model, file));
+  } else {
+    const std::vector<int32_t> tokens = tokenizer.encode(file);
+    if (tokenizer.decode(tokens) != file) fail("compress", "the tokenizer must keep every byte.");
+    out = compress(model, tokens);
+    std::cout << file.size() << " bytes take " << out.size() << "\n";
+  }
+  files::write_atomically(paths[2], [&](std::ostream& stream) { stream << out; });
+} catch (const std::exception& error) {
+  std::cerr << error.what() << "\n";
+  return 2;
+}
