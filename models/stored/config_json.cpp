@@ -1,7 +1,6 @@
 #include "gradus/models/stored/config_json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "gradus/files/error.hpp"
 #include "gradus/models/stored/config_fields.hpp"
@@ -74,16 +73,12 @@ void ConfigReader::set(int64_t& to, const Field& from, int64_t least) {
   to = least == std::numeric_limits<int64_t>::min() ? from.integer() : from.integer(least);
 }
 
-std::string json_value(int64_t value) { return nlohmann::json(value).dump(); }
-std::string json_value(double value) { return nlohmann::json(value).dump(); }
-std::string json_value(bool value) { return nlohmann::json(value).dump(); }
-
 std::string to_json(const DecoderConfig& config) {
   DecoderConfig full = config;
   full.n_inner = config.inner();
   full.n_kv_head = config.kv_heads();
   full.attention.head_dim = config.head_size();
-  auto fields = nlohmann::ordered_json::parse(stored_form(config.arch).write_config(full));
+  nlohmann::ordered_json fields = stored_form(config.arch).write_config(full);
   // Without these nulls, transformers assumes GPT-2's or Llama's special tokens.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;

@@ -1,5 +1,4 @@
 // The files of a GPT-2.
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gradus/files/error.hpp"
@@ -40,9 +39,9 @@ ConfigFields<DecoderConfig> gpt2_fields(const char* block_size) {
 
 /// A GPT-2 without biases is stored with zero biases and "gradus_bias": false in config.json: other programs
 /// can read it, and loading it restores the config.
-std::string write_gpt2_config(const DecoderConfig& config) {
+nlohmann::ordered_json write_gpt2_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(gpt2_fields("n_positions"), config)));
+  write_fields(json, gpt2_fields("n_positions"), config);
   json["n_ctx"] = config.block_size;
   json["n_inner"] = nullptr;
   json["activation_function"] = "gelu_new";
@@ -50,7 +49,7 @@ std::string write_gpt2_config(const DecoderConfig& config) {
   json["initializer_range"] = 0.02;
   json["scale_attn_weights"] = true;
   if (!config.bias) json["gradus_bias"] = false;
-  return json.dump();
+  return json;
 }
 
 DecoderConfig read_gpt2_config(ConfigReader& root) {

@@ -1,6 +1,4 @@
 // The files of a decoder with minGRU.
-#include <nlohmann/json.hpp>
-
 #include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 
@@ -14,10 +12,10 @@ const ConfigFields<DecoderConfig> kMinGRUFields =
                  {"dropout", &DecoderConfig::dropout, true},
                  {"tie_word_embeddings", &DecoderConfig::tie_word_embeddings, true}});
 
-std::string write_mingru_config(const DecoderConfig& config) {
+nlohmann::ordered_json write_mingru_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "mingru"}, {"architectures", {"MinGRUForCausalLM"}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(kMinGRUFields, config)));
-  return json.dump();
+  write_fields(json, kMinGRUFields, config);
+  return json;
 }
 
 DecoderConfig read_mingru_config(ConfigReader& root) {
