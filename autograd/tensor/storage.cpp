@@ -106,7 +106,8 @@ class autograd::BlockCache {
   struct End {
     ~End() {
       is_over_ = true;
-      if (BlockCache* const cache = std::exchange(mine_, nullptr)) cache->end(std::unique_lock(cache->mutex_));
+      if (BlockCache* const cache = std::exchange(mine_, nullptr))
+        cache->end(std::unique_lock(cache->mutex_));
     }
   };
 
