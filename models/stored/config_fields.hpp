@@ -3,7 +3,6 @@
 
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,9 +61,9 @@ class ConfigReader {
   std::vector<std::string_view> asked_;
 };
 
-/// Adds the members of `from` to an object.
-template <class S>
-void write_fields(nlohmann::ordered_json& to, const ConfigFields<S>& fields, const S& from) {
+/// Adds the members of `from` to a JSON object.
+template <class Json, class S>
+void write_fields(Json& to, const ConfigFields<S>& fields, const S& from) {
   for (const ConfigField<S>& one : fields)
     std::visit([&](auto member) { to[one.key] = from.*member; }, one.member);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "gradus/files/error.hpp"
 #include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/stored_form.hpp"
@@ -78,7 +80,7 @@ std::string to_json(const DecoderConfig& config) {
   full.n_inner = config.inner();
   full.n_kv_head = config.kv_heads();
   full.attention.head_dim = config.head_size();
-  nlohmann::ordered_json fields = stored_form(config.arch).write_config(full);
+  auto fields = nlohmann::ordered_json::parse(stored_form(config.arch).write_config(full));
   // Without these nulls, transformers assumes GPT-2's or Llama's special tokens.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;

@@ -1,5 +1,6 @@
 // The files of a Gemma 3.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,9 @@ std::vector<std::string> layer_types(const DecoderConfig& config) {
   return types;
 }
 
-nlohmann::ordered_json write_gemma_config(const DecoderConfig& config) {
+std::string write_gemma_config(const DecoderConfig& config) {
   const AttentionVariant& attention = config.attention;
-  nlohmann::ordered_json json = rotary_fields(config, "gemma3_text");
+  auto json = nlohmann::ordered_json::parse(rotary_fields(config, "gemma3_text"));
   json["query_pre_attn_scalar"] = config.head_size();
   json["hidden_activation"] = "gelu_pytorch_tanh";
   json["rope_local_base_freq"] = kLocalTheta;
@@ -29,7 +30,7 @@ nlohmann::ordered_json write_gemma_config(const DecoderConfig& config) {
   json["layer_types"] = layer_types(config);
   json["attn_logit_softcapping"] = json["final_logit_softcapping"] = nullptr;
   json["pad_token_id"] = nullptr;  // transformers assumes 0
-  return json;
+  return json.dump();
 }
 
 /// Reads the window and which layers have it. A list of the layers decides, as in transformers.

@@ -1,4 +1,5 @@
 // The files of a GPT-2.
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gradus/files/error.hpp"
@@ -39,7 +40,7 @@ ConfigFields<DecoderConfig> gpt2_fields(const char* block_size) {
 
 /// A GPT-2 without biases is stored with zero biases and "gradus_bias": false in config.json: other programs
 /// can read it, and loading it restores the config.
-nlohmann::ordered_json write_gpt2_config(const DecoderConfig& config) {
+std::string write_gpt2_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}}};
   write_fields(json, gpt2_fields("n_positions"), config);
   json["n_ctx"] = config.block_size;
@@ -49,7 +50,7 @@ nlohmann::ordered_json write_gpt2_config(const DecoderConfig& config) {
   json["initializer_range"] = 0.02;
   json["scale_attn_weights"] = true;
   if (!config.bias) json["gradus_bias"] = false;
-  return json;
+  return json.dump();
 }
 
 DecoderConfig read_gpt2_config(ConfigReader& root) {

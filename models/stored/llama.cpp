@@ -1,4 +1,6 @@
 // The files of a Llama, and of what computes the same: Qwen2, Qwen3 and Mistral.
+#include <nlohmann/json.hpp>
+
 #include "gradus/models/stored/rotary_fields.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 
@@ -17,10 +19,10 @@ std::string_view llama_title(const DecoderConfig& config) {
   return type == "qwen3" ? "Qwen3" : type == "qwen2" ? "Qwen2" : type == "mistral" ? "Mistral" : "Llama";
 }
 
-nlohmann::ordered_json write_llama_config(const DecoderConfig& config) {
+std::string write_llama_config(const DecoderConfig& config) {
   const std::string_view type = llama_model_type(config);
   const bool is_qwen = type == "qwen2" || type == "qwen3";
-  nlohmann::ordered_json json = rotary_fields(config, type);
+  auto json = nlohmann::ordered_json::parse(rotary_fields(config, type));
   json["hidden_act"] = "silu";
   if (type == "llama") json["mlp_bias"] = false;
   if (is_qwen) json["use_sliding_window"] = config.attention.window > 0;
@@ -28,7 +30,7 @@ nlohmann::ordered_json write_llama_config(const DecoderConfig& config) {
     json["sliding_window"] = config.attention.window;
     if (is_qwen) json["max_window_layers"] = config.attention.window_from;
   }
-  return json;
+  return json.dump();
 }
 
 /// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.

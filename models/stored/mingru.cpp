@@ -1,4 +1,6 @@
 // The files of a decoder with minGRU.
+#include <nlohmann/json.hpp>
+
 #include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 
@@ -12,10 +14,10 @@ const ConfigFields<DecoderConfig> kMinGRUFields =
                  {"dropout", &DecoderConfig::dropout, true},
                  {"tie_word_embeddings", &DecoderConfig::tie_word_embeddings, true}});
 
-nlohmann::ordered_json write_mingru_config(const DecoderConfig& config) {
+std::string write_mingru_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "mingru"}, {"architectures", {"MinGRUForCausalLM"}}};
   write_fields(json, kMinGRUFields, config);
-  return json;
+  return json.dump();
 }
 
 DecoderConfig read_mingru_config(ConfigReader& root) {

@@ -1,6 +1,7 @@
 #include "gradus/models/stored/rotary_fields.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "gradus/models/stored/stored_form.hpp"
 
@@ -83,7 +84,7 @@ nlohmann::ordered_json rope_scaling_json(const RopeScaling& s) {
 
 }  // namespace
 
-nlohmann::ordered_json rotary_fields(const DecoderConfig& config, std::string_view type) {
+std::string rotary_fields(const DecoderConfig& config, std::string_view type) {
   nlohmann::ordered_json json{
       {"model_type", type},
       {"architectures", {concat(stored_form(config.arch).title(config), "ForCausalLM")}}};
@@ -93,7 +94,7 @@ nlohmann::ordered_json rotary_fields(const DecoderConfig& config, std::string_vi
   json["rope_scaling"] = rope_scaling_json(config.attention.rope_scaling);
   json["initializer_range"] = 0.02;
   json["attention_bias"] = config.attention.qkv_bias;
-  return json;
+  return json.dump();
 }
 
 void read_rotary(ConfigReader& root, bool needs_kv_heads, const char* kind, DecoderConfig& to) {

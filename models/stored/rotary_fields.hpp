@@ -1,14 +1,15 @@
 // The fields of config.json that decoders with rotary attention have. Private to this folder.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "gradus/models/stored/config_fields.hpp"
 
 namespace gradus::models {
 
-/// The fields of config.json that both have.
-nlohmann::ordered_json rotary_fields(const DecoderConfig& config, std::string_view model_type);
+/// The fields of config.json that both have, as JSON.
+std::string rotary_fields(const DecoderConfig& config, std::string_view model_type);
 /// Reads them. `to` has the defaults; if `needs_kv_heads`, num_key_value_heads must be there. `kind`: see
 /// read_rope().
 void read_rotary(ConfigReader& root, bool needs_kv_heads, const char* kind, DecoderConfig& to);

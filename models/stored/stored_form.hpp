@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +45,7 @@ struct StoredForm {
   /// llama.cpp's name for such a model.
   std::string_view (*model_type)(const DecoderConfig& config);
   /// The fields of config.json. Defaults of `config` that are 0 have their values.
-  nlohmann::ordered_json (*write_config)(const DecoderConfig& config);
+  std::string (*write_config)(const DecoderConfig& config);
   /// The field model_type is one of model_types, or missing for the first form. The caller validates.
   DecoderConfig (*read_config)(ConfigReader& root);
 
