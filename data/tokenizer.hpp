@@ -24,7 +24,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/files/folder.hpp"
+namespace gradus::files {
+class FolderSnapshot;
+}
 
 namespace gradus::data {
 

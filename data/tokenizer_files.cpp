@@ -9,6 +9,7 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"

@@ -1,9 +1,9 @@
 // check_module(): checks a model with its loss on one batch, as one does before a long run (Karpathy, "A
 // recipe for training neural networks"; Stanford CS231n, "sanity checks").
 //
-//   CHECK_THAT(model, PassesChecks({x, y}, [](const Tensor& logits, const Tensor& y) {
-//                return cross_entropy(logits, y);
-//              }));
+//   CHECK(check_module(model, {x, y}, [](const Tensor& logits, const Tensor& y) {  // prints one line a check
+//     return cross_entropy(logits, y);
+//   }));
 //
 //   parameters     each is a leaf that requires a gradient, unless requires_grad_(false) has frozen it
 //   listed         the loss depends on no other leaf: visit lists all parameters
@@ -187,39 +187,5 @@ ModuleReport check_module(M& model, const Batch& batch, F loss, const ModuleChec
   if constexpr (std::copy_constructible<M>) checked.copy = [&] { return M(model).named_parameters(); };
   return detail::check_module(checked, options);
 }
-
-/// check_module() as a matcher for Catch2 2 and 3. A failed check prints what was found. The model must not
-/// be a const object: the checks set its parameters and mode, and restore them.
-///
-///     CHECK_THAT(model, PassesChecks({x, y}, loss));  // {x, y} is a CheckBatch
-///     CHECK_THAT(model, PassesChecks(batch, loss, {.skip = {"overfit"}, .causal = true}));
-template <class F, class Batch = CheckBatch>
-class PassesChecks {
- public:
-  /// The batch on which a model is checked, with its loss.
-  PassesChecks(Batch batch, F loss, ModuleCheckOptions options = {})
-      : batch_(std::move(batch)), loss_(std::move(loss)), options_(std::move(options)) {}
-
-  /// Checks the model.
-  template <std::derived_from<Module> M>
-  bool match(const M& model) const {
-    report_ = check_module(const_cast<M&>(model), batch_, loss_, options_);
-    return static_cast<bool>(report_);
-  }
-
-  /// Catch2 calls it after match().
-  std::string toString() const {
-    std::string text = report_ ? "passes all checks" : "must pass all checks, but:";
-    for (const CheckFinding& finding : report_.findings)
-      if (finding.outcome == CheckFinding::failed) text += "\n[" + finding.name + "] " + finding.message;
-    return text;
-  }
-
- private:
-  Batch batch_;
-  F loss_;
-  ModuleCheckOptions options_;
-  mutable ModuleReport report_;
-};
 
 }  // namespace gradus::nn

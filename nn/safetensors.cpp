@@ -11,6 +11,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 

@@ -17,8 +17,13 @@
 
 #include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/folder.hpp"
 #include "gradus/nn/module.hpp"
+
+namespace gradus::files {
+struct FileChecksum;
+class FolderSnapshot;
+class FolderUpdate;
+}  // namespace gradus::files
 
 namespace gradus::nn {
 

@@ -1,5 +1,6 @@
 // open_tensors(): see safetensors.hpp.
 #include "gradus/files/error.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/foreign_formats.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"

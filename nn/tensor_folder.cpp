@@ -1,4 +1,5 @@
 // TensorFolder: see safetensors.hpp.
+#include "gradus/files/folder.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 #include <algorithm>

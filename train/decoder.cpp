@@ -7,6 +7,7 @@
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/optimizers/registry.hpp"
+#include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
@@ -93,19 +94,19 @@ double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches
 }
 
 TrainConfig load_config(const RunFolder& run) {
-  return run.read_recipe([](const files::FolderSnapshot& files) {
+  return read_recipe(run, [](const files::FolderSnapshot& files) {
     return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
   });
 }
 
 data::Tokenizer load_tokenizer(const RunFolder& run) {
-  return run.read_last([](const files::FolderSnapshot& state) {
+  return read_last(run, [](const files::FolderSnapshot& state) {
     return fitting_tokenizer(state, {}, models::load_config(state));
   });
 }
 
 models::Decoder load_last_model(const RunFolder& run) {
-  return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
+  return read_last(run, [](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
 }
 
 TrainedModel load_trained(const fs::path& folder, const fs::path& from, const fs::path& adapter) {

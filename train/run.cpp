@@ -10,8 +10,10 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/metrics.hpp"
@@ -232,7 +234,7 @@ RunReport run_steps(Run& run, Observer& observer) {
 }
 
 LoopOptions saved_options(const RunFolder& folder) {
-  return folder.read_recipe([](const files::FolderSnapshot& files) {
+  return read_recipe(folder, [](const files::FolderSnapshot& files) {
     return loop_options_from_json(files.text("train.json"), (files.folder() / "train.json").string());
   });
 }
@@ -270,7 +272,7 @@ bool is_begun(const Run& run) {
 /// Loads the state in the folder into the trainer and its model. Throws Error for the state of another run.
 void restore(Run& run) {
   (void)run.folder.verify();
-  run.folder.read_last([&](const files::FolderSnapshot& state) {
+  read_last(run.folder, [&](const files::FolderSnapshot& state) {
     check_parameters(run.trainer.model(), state);
     return true;
   });
@@ -279,7 +281,7 @@ void restore(Run& run) {
   if (checkpoint.trainer.step > run.trainer.recipe().loop.steps)
     fail("train", Option{"steps"}, " must be at least the ", checkpoint.trainer.step, " that are done, got ",
          run.trainer.recipe().loop.steps, ".");
-  run.folder.read_last([&](const files::FolderSnapshot& state) {
+  read_last(run.folder, [&](const files::FolderSnapshot& state) {
     run.trainer.model().load_state_dict(nn::load_safetensors(
         state.folder() / kParameters, /*keep_float64=*/true, state.checksum(kParameters)));
     return true;
@@ -303,7 +305,7 @@ RunReport run(Run& run, Observer& observer) {
 }
 
 void resume(Run& run, const Checkpoint& checkpoint) {
-  run.folder.read_recipe([](const files::FolderSnapshot& files) {
+  read_recipe(run.folder, [](const files::FolderSnapshot& files) {
     check_resumable(files.text("train.json"), (files.folder() / "train.json").string());
     return true;
   });

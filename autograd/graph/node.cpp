@@ -44,8 +44,8 @@ Ref<Node> Node::leaf(const Shape& shape, DType dtype) {
 // Frees the data of the rules. The edges stay, so that a later pass finds this vertex and throws.
 void Node::release() {
   for (Edge& e : edges) {
-    e.pull.reset();
-    e.add_to.reset();
+    e.pull = nullptr;
+    e.add_to = nullptr;
   }
   joint = {};
   if (multi) {

@@ -4,11 +4,9 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -111,107 +109,30 @@ namespace autograd {
 /// The op whose rule the engine of this thread runs; empty if none. Set by the engine.
 extern constinit thread_local std::string_view running_op;
 
-template <class Signature, size_t kCapacity>
-class InlineFunction;
-
-/// A move-only std::function that holds its callable in place. One of more than kCapacity bytes does not
-/// compile.
-template <class R, class... Args, size_t kCapacity>
-class InlineFunction<R(Args...), kCapacity> {
- public:
-  InlineFunction() = default;
-
-  /// Holds f.
-  template <class F>
-  requires(std::is_invocable_r_v<R, F&, Args...> &&
-           !std::is_same_v<F, InlineFunction>) explicit InlineFunction(F f) {
-    static_assert(sizeof(F) <= kCapacity, "the captures are too large: keep fewer or smaller ones");
-    static_assert(std::is_nothrow_move_constructible_v<F>);
-    new (bytes_) F(std::move(f));
-    call_ = [](void* self, Args... args) -> R { return (*static_cast<F*>(self))(args...); };
-    move_or_destroy_ = [](void* from, void* to) {
-      F* held = static_cast<F*>(from);
-      if (to) new (to) F(std::move(*held));
-      held->~F();
-    };
-  }
-
-  InlineFunction(InlineFunction&& other) noexcept { take(other); }
-  InlineFunction& operator=(InlineFunction&& other) noexcept {
-    if (this != &other) {
-      reset();
-      take(other);
-    }
-    return *this;
-  }
-  ~InlineFunction() { reset(); }
-
-  explicit operator bool() const { return call_ != nullptr; }    ///< whether it holds one
-  R operator()(Args... args) { return call_(bytes_, args...); }  ///< it must hold one
-
-  /// Destroys the callable.
-  void reset() {
-    if (call_) move_or_destroy_(bytes_, nullptr);
-    call_ = nullptr;
-  }
-
- private:
-  void take(InlineFunction& other) {
-    if (other.call_) other.move_or_destroy_(other.bytes_, bytes_);
-    move_or_destroy_ = other.move_or_destroy_;
-    call_ = std::exchange(other.call_, nullptr);
-  }
-
-  R (*call_)(void*, Args...) = nullptr;
-  void (*move_or_destroy_)(void* from, void* to) = nullptr;
-  alignas(std::max_align_t) std::byte bytes_[kCapacity];
-};
-
-inline constexpr size_t kMaxCaptures = 144;  ///< bytes that a rule may capture
-
-/// A pointer to an object that lives as long as the expression it is written in; null after a move.
-template <class T>
-class Borrowed {
- public:
-  Borrowed() = default;
-  Borrowed(Borrowed&&) noexcept {}
-  Borrowed& operator=(Borrowed&&) noexcept {
-    object_ = nullptr;
-    return *this;
-  }
-  void set(const T* object) { object_ = object; }  ///< null: nothing
-  const T* get() const { return object_; }         ///< null if this was moved
-
- private:
-  const T* object_ = nullptr;
-};
-
 /// How the gradient reaches one input.
 class Edge {
  public:
-  /// The stored form of a rule.
-  using Pull = InlineFunction<Tensor(const Tensor& gy, const Tensor& y), kMaxCaptures>;
-  /// Adds the gradient to a sum.
-  using AddTo = InlineFunction<void(const Tensor& gy, Tensor& sum), 2 * sizeof(Shape)>;
+  using Pull = std::function<Tensor(const Tensor& gy, const Tensor& y)>;  ///< the stored form of a rule
+  using AddTo = std::function<void(const Tensor& gy, Tensor& sum)>;       ///< adds the gradient to a sum
 
   /// `rule(gy)` or `rule(gy, y)` returns gx; y is the op's output, which a rule must not capture: that would
   /// be a cycle. gx may have the broadcast shape: the engine sums it to the input's.
   template <class F>
   Edge(const Tensor& input, F rule) : Edge(input) {
-    source.set(&input);
+    source = &input;
     if (!to) return;
     if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&>) {
       wants_output = true;
-      pull = Pull(std::move(rule));
+      pull = std::move(rule);
     } else {
-      pull = Pull([rule = std::move(rule)](const Tensor& gy, const Tensor&) mutable { return rule(gy); });
+      pull = [rule = std::move(rule)](const Tensor& gy, const Tensor&) mutable { return rule(gy); };
     }
   }
   /// accumulate(gy, sum) is a cheaper second rule for gradients that are not differentiated again: it adds gx
   /// to `sum`, which is packed and of the input's shape, or undefined before the first contribution.
   template <class F, class G>
   Edge(const Tensor& input, F rule, G accumulate) : Edge(input, std::move(rule)) {
-    if (to) add_to = AddTo(std::move(accumulate));
+    if (to) add_to = std::move(accumulate);
   }
 
   /// An edge without a pull, for joint rules.
@@ -228,11 +149,11 @@ class Edge {
         add_to(std::move(lent.add_to)),
         wants_output(lent.wants_output) {}
 
-  mutable Ref<Node> to;       ///< the input's vertex; null if it needs no gradient
-  mutable Pull pull;          ///< gx from gy and y; none in a joint rule
-  mutable AddTo add_to;       ///< may be none
-  bool wants_output = false;  ///< whether the rule was given y
-  Borrowed<Tensor> source;    ///< the input itself, while record() runs: for AnomalyMode
+  mutable Ref<Node> to;            ///< the input's vertex; null if it needs no gradient
+  mutable Pull pull;               ///< gx from gy and y; none in a joint rule
+  mutable AddTo add_to;            ///< may be none
+  bool wants_output = false;       ///< whether the rule was given y
+  const Tensor* source = nullptr;  ///< the input itself while record() runs: for AnomalyMode
 };
 
 class HookList;  // hooks.hpp

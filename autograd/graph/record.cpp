@@ -68,7 +68,7 @@ Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
 // The inputs of the edges; undefined if unknown.
 std::vector<Tensor> sources(std::initializer_list<Edge> edges) {
   std::vector<Tensor> inputs;
-  for (const Edge& e : edges) inputs.push_back(e.source.get() ? *e.source.get() : Tensor());
+  for (const Edge& e : edges) inputs.push_back(e.source ? *e.source : Tensor());
   return inputs;
 }
 

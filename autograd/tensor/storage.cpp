@@ -40,11 +40,12 @@ std::byte* system_allocate(int64_t bytes) {
 
 }  // namespace
 
-// The blocks of one thread. It lives until the thread has ended and the last of its blocks is free.
+// The blocks of one thread, which other threads may free. It lives until the thread has ended and the last of
+// its blocks is free.
 class autograd::BlockCache {
  public:
   std::byte* take(int64_t bytes) {
-    collect();
+    const std::lock_guard lock(mutex_);
     const int c = size_class(bytes);
     std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
     std::byte* p = nullptr;
@@ -54,9 +55,9 @@ class autograd::BlockCache {
       list.pop_back();
       cached_ -= size;
     } else {
-      if (used_ + cached_ + size > std::max(most_used_, used_ + size) + kSpare) clear();
+      if (used_ + cached_ + size > std::max(most_used_, used_ + size) + kSpare) free_all();
       if (p = system_allocate(size); !p) {
-        clear();
+        free_all();
         p = system_allocate(size);
       }
     }
@@ -68,50 +69,29 @@ class autograd::BlockCache {
     return p;
   }
 
-  /// Takes back a block on its own thread; null: the system has it already.
   void give(std::byte* p, int64_t bytes) {
-    const int c = size_class(bytes);
-    const int64_t size = class_bytes(c);
-    used_ -= size;
-    --use_.blocks;
-    use_.bytes -= bytes;
-    if (!p) return;
-    free_[static_cast<size_t>(c)].push_back(p);
-    cached_ += size;
-  }
-
-  /// The same on another thread.
-  void give_from_outside(std::byte* p, int64_t bytes) {
     std::unique_lock lock(mutex_);
-    if (has_ended_ || returned_bytes_ + bytes > kSpare) {
-      std::free(p);
-      p = nullptr;
-    } else {
-      returned_bytes_ += bytes;
-    }
-    if (!has_ended_) {
-      returned_.emplace_back(p, bytes);
-      has_returned_.store(true, std::memory_order_release);
-    } else if (--use_.blocks == 0) {
-      lock.unlock();
-      delete this;
-    }
+    const int c = size_class(bytes);
+    free_[static_cast<size_t>(c)].push_back(p);
+    used_ -= class_bytes(c);
+    cached_ += class_bytes(c);
+    use_.bytes -= bytes;
+    --use_.blocks;
+    if (has_ended_) end(std::move(lock));
   }
 
   void clear() {
-    collect();
-    for (std::vector<std::byte*>& list : free_) {
-      for (std::byte* p : list) std::free(p);
-      list.clear();
-    }
-    cached_ = 0;
+    const std::lock_guard lock(mutex_);
+    free_all();
   }
-
   MemoryUse use() {
-    collect();
+    const std::lock_guard lock(mutex_);
     return use_;
   }
-  void reset_peak() { use_.peak = use().bytes; }
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    use_.peak = use_.bytes;
+  }
 
   /// This thread's; null after its end: tensors in static objects outlive it.
   static BlockCache* of_thread() {
@@ -121,48 +101,39 @@ class autograd::BlockCache {
     }
     return mine_;
   }
-  /// The same, without making one.
-  static BlockCache* mine() { return mine_; }
 
  private:
   struct End {
     ~End() {
       is_over_ = true;
-      if (BlockCache* const cache = std::exchange(mine_, nullptr)) cache->end();
+      if (BlockCache* const cache = std::exchange(mine_, nullptr))
+        cache->end(std::unique_lock(cache->mutex_));
     }
   };
 
-  void collect() {
-    if (!has_returned_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(mutex_);
-    for (const auto& [p, bytes] : returned_) give(p, bytes);
-    returned_.clear();
-    returned_bytes_ = 0;
-    has_returned_.store(false, std::memory_order_relaxed);
-  }
-
-  void end() {
-    clear();
-    std::unique_lock lock(mutex_);
-    for (const auto& [p, bytes] : returned_) std::free(p);  // since collect()
-    use_.blocks -= std::ssize(returned_);
+  void end(std::unique_lock<std::mutex> lock) {
     has_ended_ = true;
+    free_all();
     if (use_.blocks > 0) return;
     lock.unlock();
     delete this;
   }
 
+  void free_all() {
+    for (std::vector<std::byte*>& list : free_) {
+      for (std::byte* p : list) std::free(p);
+      list.clear();
+    }
+    cached_ = 0;
+  }
+
   static constinit thread_local BlockCache* mine_;
   static constinit thread_local bool is_over_;
 
+  std::mutex mutex_;  // of all that follows
   MemoryUse use_;
   std::array<std::vector<std::byte*>, 240> free_;
   int64_t used_ = 0, most_used_ = 0, cached_ = 0;  // bytes of blocks
-
-  std::mutex mutex_;                  // of what follows, and after the end of blocks
-  std::atomic<bool> has_returned_{};  // whether returned_ has any
-  std::vector<std::pair<std::byte*, int64_t>> returned_;
-  int64_t returned_bytes_ = 0;
   bool has_ended_ = false;
 };
 
@@ -185,10 +156,8 @@ autograd::Storage::~Storage() {
     (*release_)();
   else if (!cache_)
     std::free(data_);
-  else if (cache_ == BlockCache::mine())
-    cache_->give(data_, bytes_);
   else
-    cache_->give_from_outside(data_, bytes_);
+    cache_->give(data_, bytes_);
 }
 
 MemoryUse memory_use() {

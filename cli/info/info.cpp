@@ -21,6 +21,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/metrics.hpp"
@@ -93,7 +94,7 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
     return train::checkpoint_from_json(state.text("trainer.json"),
                                        (state.folder() / "trainer.json").string());
   };
-  const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : run.read_last(read);
+  const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : read_last(run, read);
   std::cout << fact("state", "step ", grouped(checkpoint.trainer.step), " of ", grouped(steps), "; ",
                     checkpoint.trainer.step < steps ? how : "finished");
   if (!checkpoint.best_val_loss) return;
@@ -159,7 +160,7 @@ int info_of_shape(const InfoFlags& flags) {
 /// The settings in a folder of train::fit(); none for any other folder.
 std::optional<train::LoopOptions> own_options(const train::RunFolder& run) {
   if (std::filesystem::exists(run.path() / "config.json") || !run.has_run()) return {};
-  return run.read_recipe([](const files::FolderSnapshot& files) -> std::optional<train::LoopOptions> {
+  return read_recipe(run, [](const files::FolderSnapshot& files) -> std::optional<train::LoopOptions> {
     const std::string name = (files.folder() / "train.json").string(), text = files.text("train.json");
     if (!train::is_loop_options(text, name)) return {};
     return train::loop_options_from_json(text, name);

@@ -21,6 +21,7 @@
 #include "gradus/cli/train/run_text.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/stored/pretrained.hpp"

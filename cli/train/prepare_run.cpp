@@ -19,6 +19,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_json.hpp"
 
 namespace gradus::cli {
@@ -69,7 +70,7 @@ std::optional<TrainConfig> open_folder(const TrainFlags& flags, bool leads, trai
   if (!folder.has_last())
     fail("train", "--resume needs a checkpoint, got none in ", folder.path(),
          ". Hint: --overwrite starts a new run.");
-  saved.model.attention = folder.read_last([](const files::FolderSnapshot& last) {
+  saved.model.attention = read_last(folder, [](const files::FolderSnapshot& last) {
     return models::load_config(last).attention;  // no settings
   });
   return saved;
@@ -152,7 +153,7 @@ models::Decoder resumed_adapters(const train::RunFolder& folder, const TrainConf
     fail("train", "--init-from must be the folder of the model that the run in ", folder.path(),
          " began with, got ", config.init_from,
          ", which is not there. Hint: if it has moved, give its new place.");
-  return folder.read_last([&](const files::FolderSnapshot& state) {
+  return read_last(folder, [&](const files::FolderSnapshot& state) {
     models::DecoderConfig whole = config.model;
     whole.block_size = models::load_config(state).block_size;
     return models::load_with_adapter(config.init_from, state, whole, train::dtype_of(config.weights));

@@ -61,21 +61,11 @@ class ConfigReader {
   std::vector<std::string_view> asked_;
 };
 
-std::string json_value(int64_t value);  ///< as JSON
-std::string json_value(double value);   ///< as JSON, in the fewest digits
-std::string json_value(bool value);     ///< as JSON
-
-/// An object with the members of `from`, as JSON.
-template <class S>
-std::string write_fields(const ConfigFields<S>& fields, const S& from) {
-  std::string text;
+/// Adds the members of `from` to a JSON object.
+template <class Json, class S>
+void write_fields(Json& to, const ConfigFields<S>& fields, const S& from) {
   for (const ConfigField<S>& one : fields)
-    std::visit(
-        [&](auto member) {
-          text += concat(text.empty() ? "{" : ",", files::json_text(one.key), ":", json_value(from.*member));
-        },
-        one.member);
-  return text + "}";
+    std::visit([&](auto member) { to[one.key] = from.*member; }, one.member);
 }
 
 }  // namespace gradus::models

@@ -1,6 +1,7 @@
 #include "gradus/models/stored/config_json.hpp"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/error.hpp"
@@ -73,10 +74,6 @@ void ConfigReader::expect(std::string_view key, std::initializer_list<std::strin
 void ConfigReader::set(int64_t& to, const Field& from, int64_t least) {
   to = least == std::numeric_limits<int64_t>::min() ? from.integer() : from.integer(least);
 }
-
-std::string json_value(int64_t value) { return nlohmann::json(value).dump(); }
-std::string json_value(double value) { return nlohmann::json(value).dump(); }
-std::string json_value(bool value) { return nlohmann::json(value).dump(); }
 
 std::string to_json(const DecoderConfig& config) {
   DecoderConfig full = config;

@@ -42,7 +42,7 @@ ConfigFields<DecoderConfig> gpt2_fields(const char* block_size) {
 /// can read it, and loading it restores the config.
 std::string write_gpt2_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(gpt2_fields("n_positions"), config)));
+  write_fields(json, gpt2_fields("n_positions"), config);
   json["n_ctx"] = config.block_size;
   json["n_inner"] = nullptr;
   json["activation_function"] = "gelu_new";

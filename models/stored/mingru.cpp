@@ -16,7 +16,7 @@ const ConfigFields<DecoderConfig> kMinGRUFields =
 
 std::string write_mingru_config(const DecoderConfig& config) {
   nlohmann::ordered_json json{{"model_type", "mingru"}, {"architectures", {"MinGRUForCausalLM"}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(kMinGRUFields, config)));
+  write_fields(json, kMinGRUFields, config);
   return json.dump();
 }
 

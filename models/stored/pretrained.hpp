@@ -13,8 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/files/folder.hpp"
 #include "gradus/models/decoder.hpp"
+
+namespace gradus::files {
+class FolderSnapshot;
+class FolderUpdate;
+}  // namespace gradus::files
 
 namespace gradus::models {
 

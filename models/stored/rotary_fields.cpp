@@ -74,12 +74,12 @@ void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind) {
   fields.finish();
 }
 
-// The value of rope_scaling as JSON; null without scaling.
-std::string rope_scaling_json(const RopeScaling& s) {
-  if (s.type.empty()) return "null";
+// The value of rope_scaling; null without scaling.
+nlohmann::ordered_json rope_scaling_json(const RopeScaling& s) {
+  if (s.type.empty()) return nullptr;
   nlohmann::ordered_json json{{"rope_type", s.type}};
-  json.update(nlohmann::ordered_json::parse(write_fields(fields_of(s.type), s)));
-  return json.dump();
+  write_fields(json, fields_of(s.type), s);
+  return json;
 }
 
 }  // namespace
@@ -88,10 +88,10 @@ std::string rotary_fields(const DecoderConfig& config, std::string_view type) {
   nlohmann::ordered_json json{
       {"model_type", type},
       {"architectures", {concat(stored_form(config.arch).title(config), "ForCausalLM")}}};
-  json.update(nlohmann::ordered_json::parse(write_fields(kRotaryFields, config)));
-  json.update(nlohmann::ordered_json::parse(write_fields(kAttention, config.attention)));
+  write_fields(json, kRotaryFields, config);
+  write_fields(json, kAttention, config.attention);
   json["rope_theta"] = config.rope_theta;
-  json["rope_scaling"] = nlohmann::json::parse(rope_scaling_json(config.attention.rope_scaling));
+  json["rope_scaling"] = rope_scaling_json(config.attention.rope_scaling);
   json["initializer_range"] = 0.02;
   json["attention_bias"] = config.attention.qkv_bias;
   return json.dump();

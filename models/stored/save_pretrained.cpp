@@ -3,6 +3,7 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/models/stored/config_json.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/models/stored/stored_form.hpp"

@@ -34,14 +34,12 @@
 using namespace gradus;
 
 struct Block {};
-struct Borrowed {};
 struct PackedCache {};
 struct Dims {};
 struct Edge {};
 struct Extreme {};
 struct HookList {};
 struct Index {};
-struct InlineFunction {};
 struct Node {};
 struct Product {};
 struct Products {};
@@ -55,8 +53,8 @@ using Clock = std::chrono::steady_clock;
 bool anomaly_mode = false;
 int running_op = 0;
 
-void take(Block, Borrowed, PackedCache, Dims, Edge, Extreme, HookList, Index, InlineFunction, Node, Product,
-          Products, Ref, RefCounted, Sorted, Storage, TensorImpl);
+void take(Block, PackedCache, Dims, Edge, Extreme, HookList, Index, Node, Product, Products, Ref, RefCounted,
+          Sorted, Storage, TensorImpl);
 
 struct Program {
   Phase phase = Phase::warm_up;

@@ -1,5 +1,6 @@
 // Conversations as tokens, and examples from JSONL.
 #include "gradus/data/chat.hpp"
+#include "gradus/files/folder.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // Folders that are refused, each with its reason.
 #include "autograd/compare.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "models/foreign.hpp"
 

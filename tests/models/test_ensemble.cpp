@@ -1,5 +1,6 @@
 // Ensembles: the mean of the probabilities of their members.
 #include "autograd/compare.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "temporary_folder.hpp"

@@ -1,5 +1,6 @@
 // GPT-2 folders that others wrote: each of the same weights as the golden one, and so with PyTorch's numbers.
 #include "autograd/compare.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "models/foreign.hpp"
 

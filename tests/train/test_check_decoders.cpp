@@ -27,12 +27,14 @@ TEST_CASE("decoders pass check_module") {
                              .bias = takes_defaults,
                              .tie_word_embeddings = tied},
                             g);
-      CHECK_THAT(model, nn::PassesChecks(batch, [](const models::Decoder& m, const Tensor& x, const Tensor& y,
-                                                   Generator* dropout) { return m.loss(x, y, dropout); }));
+      CHECK(nn::check_module(
+          model, batch, [](const models::Decoder& m, const Tensor& x, const Tensor& y, Generator* dropout) {
+            return m.loss(x, y, dropout);
+          }));
       const train::Loss borrowed = [&](const data::Batch& b, Generator* dropout) {
         return model.loss(b.x, b.y, dropout);
       };
-      CHECK_THAT(model, nn::PassesChecks(batch, borrowed, {.skip = {"overfit"}}));
+      CHECK(nn::check_module(model, batch, borrowed, {.skip = {"overfit"}}));
       CHECK(model.training());
     }
 }

@@ -1,4 +1,5 @@
 #include "gradus/train/run_folder/run_folder.hpp"
+#include "gradus/train/run_folder/run_lock.hpp"
 
 #include <unistd.h>
 

@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/files/folder.hpp"
 #include "gradus/train/trainer/trainer.hpp"
+
+namespace gradus::files {
+class FolderUpdate;
+}
 
 namespace gradus::train {
 

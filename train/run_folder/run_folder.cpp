@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
+#include "gradus/train/run_folder/run_lock.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
 
 namespace gradus::train {
@@ -43,6 +45,16 @@ bool is_free(const fs::path& folder, std::error_code& error) {
 
 }  // namespace
 
+struct RunFolder::Held {
+  std::optional<RunLock> lock;
+  files::Checksums checksums;  // of the files in the folder
+};
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)), held_(std::make_unique<Held>()) {}
+RunFolder::~RunFolder() = default;
+
+std::string RunFolder::lock_warning() const { return held_->lock ? held_->lock->warning() : ""; }
+
 bool RunFolder::has_best() const {
   return std::any_of(std::begin(kModels), std::end(kModels),
                      [&](const char* name) { return fs::exists(path_ / name); });
@@ -75,12 +87,12 @@ void RunFolder::check_free(bool overwrite) const {
 bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }
 
 void RunFolder::lock() {
-  if (!lock_) lock_.emplace(path_);
+  if (!held_->lock) held_->lock.emplace(path_);
 }
 
 void RunFolder::check_there() const {
-  if (!lock_) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
-  lock_->check();
+  if (!held_->lock) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
+  held_->lock->check();
 }
 
 void RunFolder::create(const ModelFiles& files, bool overwrite) {
@@ -99,40 +111,42 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   files::FolderUpdate update(path_);
   update.write("train.json", files.recipe());  // never absent: it marks the folder of a run
   for (const auto& [name, text] : files.tokenizer) update.write(name, text);
-  checksums_ = update.commit();
+  held_->checksums = update.commit();
 }
 
 std::vector<std::string> RunFolder::verify() {
   std::vector<std::string> notes;
   files::read_folder(path_, [&](const files::FolderSnapshot& files) {
     files.verify_those_there();
-    checksums_ = files.checksums().value_or(files::Checksums());
+    held_->checksums = files.checksums().value_or(files::Checksums());
     return true;
   });
-  read_last([&](const files::FolderSnapshot& state) {
-    state.verify_all();
-    if (!state.checksums())
-      notes.push_back(concat("there are no checksums in ", state.folder().string(),
-                             ", so it is not known whether its files are as they were saved"));
-    return true;
-  });
+  files::read_folder_at(
+      [this] { return last(); },
+      [&](const files::FolderSnapshot& state) {
+        state.verify_all();
+        if (!state.checksums())
+          notes.push_back(concat("there are no checksums in ", state.folder().string(),
+                                 ", so it is not known whether its files are as they were saved"));
+        return true;
+      });
   return notes;
 }
 
 void RunFolder::write_texts(const ModelFiles& files) {
   if (!has_best())
-    for (const char* model : kModels) checksums_.erase(model);
-  files::FolderUpdate update(path_, checksums_);
+    for (const char* model : kModels) held_->checksums.erase(model);
+  files::FolderUpdate update(path_, held_->checksums);
   update.write("train.json", files.recipe());
   for (const auto& [name, text] : files.tokenizer) update.write(name, text);
-  checksums_ = update.commit();
+  held_->checksums = update.commit();
 }
 
 void RunFolder::save_best(const ModelFiles& files) {
   check_there();
-  files::FolderUpdate update(path_, checksums_);
+  files::FolderUpdate update(path_, held_->checksums);
   files.model(update);
-  checksums_ = update.commit();
+  held_->checksums = update.commit();
 }
 
 void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint) {
@@ -169,6 +183,8 @@ fs::path RunFolder::with_recipe() const {
   return fs::exists(state / "train.json") ? state : path_;
 }
 
-Checkpoint RunFolder::load_last() const { return read_last(load_checkpoint); }
+Checkpoint RunFolder::load_last() const {
+  return files::read_folder_at([this] { return last(); }, load_checkpoint);
+}
 
 }  // namespace gradus::train

@@ -22,13 +22,11 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "gradus/files/folder.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
-#include "gradus/train/run_folder/run_lock.hpp"
 
 namespace gradus::train {
 
@@ -36,7 +34,8 @@ namespace gradus::train {
 class RunFolder {
  public:
   /// Does not access the folder.
-  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit RunFolder(std::filesystem::path path);
+  ~RunFolder();
   const std::filesystem::path& path() const { return path_; }  ///< as passed to the constructor
 
   // Before writing.
@@ -45,7 +44,7 @@ class RunFolder {
   void check_free(bool overwrite) const;
   /// Whether the folder has a run, even without a state.
   bool has_run() const;
-  /// Locks the folder, which must exist, until this is destroyed. Throws like RunLock.
+  /// Locks the folder, which must exist, until this is destroyed. Throws Error if another run has the lock.
   void lock();
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
@@ -66,33 +65,23 @@ class RunFolder {
   void check_there() const;
 
   // Reading. Throws Error, naming the file, if one is missing or damaged.
-  bool has_best() const;         ///< whether there is a best model
-  bool has_last() const;         ///< whether there is a state to resume from
-  Checkpoint load_last() const;  ///< from trainer.json and optimizer.safetensors
-  /// read(FolderSnapshot of the newest state).
-  template <class Read>
-  auto read_last(Read&& read) const {
-    return files::read_folder_at([this] { return last(); }, read);
-  }
-  /// read(FolderSnapshot with the run's train.json): the newest state or, if there is none, the folder.
-  /// Throws Error if there is no run.
-  template <class Read>
-  auto read_recipe(Read&& read) const {
-    return files::read_folder_at([this] { return with_recipe(); }, read);
-  }
-
+  bool has_best() const;               ///< whether there is a best model
+  bool has_last() const;               ///< whether there is a state to resume from
+  Checkpoint load_last() const;        ///< from trainer.json and optimizer.safetensors
+  std::filesystem::path last() const;  ///< the folder of the newest state
+  /// The folder with the run's train.json: that of the newest state or, if there is none, this one. Throws
+  /// Error if there is no run.
+  std::filesystem::path with_recipe() const;
   /// The path of metrics.jsonl.
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   /// A line for the user if the file system has no locks, else "".
-  std::string lock_warning() const { return lock_ ? lock_->warning() : ""; }
+  std::string lock_warning() const;
 
  private:
-  std::filesystem::path last() const;
-  std::filesystem::path with_recipe() const;
+  struct Held;  // the lock, and checksums
 
   std::filesystem::path path_;
-  std::optional<RunLock> lock_;
-  files::Checksums checksums_;  // of the files in path_
+  std::unique_ptr<Held> held_;
 };
 
 }  // namespace gradus::train

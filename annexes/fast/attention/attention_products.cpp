@@ -43,8 +43,8 @@ template <class T>
 void PlainProducts<T>::scores(const ScoreTile& tile, Rows<const T> x, KeyOrValue y, T* out) {
   if (!by_loops(tile, tile.keys, head_size_, true)) {
     const Rows<const T> keys = from(rows_[y], tile.key);
-    gemm_serial(Trans::no, Trans::yes, tile.queries, tile.keys, head_size_, T{1}, x.data, x.stride, keys.data,
-                keys.stride, T{0}, out, kScoreRow);
+    gemm_serial(Trans::no, Trans::yes, tile.queries, tile.keys, head_size_, x.data, x.stride, keys.data,
+                keys.stride, out, kScoreRow);
     return;
   }
   const T* const transposed = columns(tile, y);
@@ -60,8 +60,8 @@ template <class T>
 void PlainProducts<T>::by_query(const ScoreTile& tile, const T* scores, KeyOrValue y, bool add, Rows<T> out) {
   const Rows<const T> keys = from(rows_[y], tile.key);
   if (!by_loops(tile, head_size_, tile.keys, false)) {
-    gemm_serial(Trans::no, Trans::no, tile.queries, head_size_, tile.keys, T{1}, scores, kScoreRow, keys.data,
-                keys.stride, add ? T{1} : T{0}, out.data, out.stride);
+    gemm_serial(Trans::no, Trans::no, tile.queries, head_size_, tile.keys, scores, kScoreRow, keys.data,
+                keys.stride, out.data, out.stride, add);
     return;
   }
   for (int64_t row = 0; row < tile.queries; row += loops_.most_rows) {

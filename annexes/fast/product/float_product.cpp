@@ -56,8 +56,6 @@ class FloatProductPart {
       } else {
         loops_.transpose(wide, depth_, from, p_.b_column, strip, width);
       }
-      if (p_.alpha != T{1})
-        for (int64_t i = 0; i < depth_ * width; ++i) strip[i] *= p_.alpha;
     }
   }
 

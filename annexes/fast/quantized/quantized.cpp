@@ -174,8 +174,8 @@ void quantized_linear(int64_t m, int64_t n, int64_t k, float* y, const float* x,
       std::vector<float> wide(static_cast<size_t>((end - begin) * k));
       from_tiles(begin, end, k, wide.data(), w);
       for (int64_t i = 0; bias && i < m; ++i) std::copy_n(bias + begin, end - begin, y + i * n + begin);
-      gemm_serial(Trans::no, Trans::yes, m, end - begin, k, 1.0F, x, ldx, wide.data(), k, bias ? 1.0F : 0.0F,
-                  y + begin, n);
+      gemm_serial(Trans::no, Trans::yes, m, end - begin, k, x, ldx, wide.data(), k, y + begin, n,
+                  bias != nullptr);
     });
     return;
   }

@@ -62,17 +62,16 @@ struct Convolution {
       const int64_t first = i % groups * out_channels;
       for (int64_t o = 0; bias && o < out_channels; ++o) std::fill_n(out + o * L(), L(), bias[first + o]);
       kernels::unfold(windows, in_channels, columns, x + i * image());
-      kernels::gemm(Trans::no, Trans::no, out_channels, L(), K(), T{1}, weight + first * K(), K(), columns,
-                    L(), bias ? T{1} : T{0}, out, L());
+      kernels::gemm(Trans::no, Trans::no, out_channels, L(), K(), weight + first * K(), K(), columns, L(),
+                    out, L(), bias != nullptr);
     });
   }
 
   template <class T>
   void to_input(T* gx, const T* gy, const T* weight) const {
     with_all_columns<T>([&](int64_t i, T* columns) {
-      kernels::gemm(Trans::yes, Trans::no, K(), L(), out_channels, T{1},
-                    weight + i % groups * out_channels * K(), K(), gy + i * out_channels * L(), L(), T{0},
-                    columns, L());
+      kernels::gemm(Trans::yes, Trans::no, K(), L(), out_channels, weight + i % groups * out_channels * K(),
+                    K(), gy + i * out_channels * L(), L(), columns, L());
       kernels::fold(windows, in_channels, gx + i * image(), columns);
     });
   }
@@ -90,8 +89,9 @@ struct Convolution {
     parallel_for(images, grain, [&](int64_t b, int64_t e) {
       with_columns<T>(b * groups, e * groups, [&](int64_t i, T* columns) {
         kernels::unfold(windows, in_channels, columns, x + i * image());
-        kernels::gemm(Trans::no, Trans::yes, out_channels, K(), L(), T{1}, gy + i * out_channels * L(), L(),
-                      columns, L(), T{1}, all + b / grain * size + i % groups * out_channels * K(), K());
+        kernels::gemm(Trans::no, Trans::yes, out_channels, K(), L(), gy + i * out_channels * L(), L(),
+                      columns, L(), all + b / grain * size + i % groups * out_channels * K(), K(),
+                      /*add=*/true);
       });
     });
     kernels::add_rows(chunks, size, gw, all, size);

@@ -8,7 +8,7 @@ Tensor loss(const Model& model, const Tensor& x, const Tensor& y) { return mse_l
 TEST_CASE("the model passes the checks that one makes before a long run") {
   Generator g(1);
   Model model(3, 8, 2, g);
-  CHECK_THAT(model, nn::PassesChecks({randn({5, 3}, g), randn({5, 2}, g)}, loss));
+  CHECK(nn::check_module(model, {randn({5, 3}, g), randn({5, 2}, g)}, loss));
 }
 
 TEST_CASE("the gradients of the inputs are right, and so are their gradients") {

@@ -17,9 +17,6 @@ void add_index_select(CaseList& list) {
   add("no index", {4, 3}, 0, {});
   add("zero-size rows", {3, 0}, 0, {2, 0});
   add("of a scalar", {}, 0, {0});
-  c.add("transposed", {{3, 4}, ints({3, 1, 1})}, [](In x, In i) { return index_select(x.mT(), 0, i); });
-  c.add("sliced", {{7, 3}, ints({2, 0, 2})},
-        [](In x, In i) { return index_select(x.slice(0, 1, 7, 2), 0, i); });
   c.add("squared", {{4, 2}, ints({3, 1, 1})}, squared([](In x, In i) { return index_select(x, 0, i); }));
 }
 
@@ -36,8 +33,6 @@ void add_index_add(CaseList& list) {
   add("middle dim", {2, 3, 2}, 1, {2, 2, 0, 1});
   add("no index", {4, 3}, 0, {});
   c.add("to a scalar", {{}, {}, ints({0})}, [](In x, In s, In i) { return index_add(x, 0, i, s); });
-  c.add("transposed", {{3, 4}, {3, 2}, ints({3, 3})},
-        [](In x, In s, In i) { return index_add(x.mT(), 0, i, s.mT()); });
   c.add("onto itself", {{3, 2}, ints({1, 1, 0})}, [](In x, In i) { return index_add(x, 0, i, x * x); });
 }
 
@@ -109,7 +104,6 @@ void add_embedding(CaseList& list) {
   c.add("one index", {{5, 3}, ints({2}, {})}, plain);
   c.add("no index", {{5, 3}, ints({}, {0, 2})}, plain);
   c.add("rows of one", {{4, 1}, ints({2, 3, 3})}, plain);
-  c.add("weight transposed", {{3, 5}, ints({4, 0, 4})}, [](In w, In i) { return embedding(w.mT(), i); });
   c.add("padding index not read", {{5, 3}, ints({4, 0, 4})}, [](In w, In i) { return embedding(w, i, 2); });
   c.add("tied with a product", {{4, 3}, ints({1, 1, 3})},
         [](In w, In i) { return linear(embedding(w, i), w); });
@@ -125,7 +119,6 @@ void add_triangles(CaseList& list) {
     c.add("batch", {{2, 3, 2}}, triangle(0));
     c.add("far outside", {{2, 3}}, triangle(5));
     c.add("zero-size", {{0, 3}}, triangle(0));
-    c.add("transposed", {{4, 3}}, [f](In x) { return f(x.mT(), 0); });
     c.add("squared", {{3, 4}}, [f](In x) { return f(x * x, 0); });
   };
   add(OpCases(list, "tril", 806), tril);
@@ -173,8 +166,7 @@ void add_subscripts(CaseList& list) {
   add("mask of nothing", {bools({false, false, false}, {3})});
   add("scalar mask that holds", {bools({true}, {}), rows});
   add("scalar mask that does not", {bools({false}, {})});
-  const Tensor places = ints({1, 1, 3}), others = ints({1, 1, 2});
-  c.add("transposed", {{4, 3}}, [=](In x) { return x.mT().index({Slice(), places}); });
+  const Tensor others = ints({1, 1, 2});
   c.add("squared", {{3, 4}}, squared([=](In x) { return x.index({others, Slice(0, 3)}); }));
   c.add("the positive elements", {c.nonzero({3, 4})}, [](In x) { return x.index({gt(x, 0.0)}); });
 }

@@ -10,13 +10,12 @@ namespace gradus::kernels {
 /// Rows and columns of a block of a symmetric result, see gram().
 inline constexpr int64_t kGramBlock = 64;
 
-/// c (m, n) = alpha * a (m, k) @ b (k, n) + start. Element (i, l) of a is a[i * a_row + l * a_k], element (l,
+/// c (m, n) = a (m, k) @ b (k, n) + start. Element (i, l) of a is a[i * a_row + l * a_k], element (l,
 /// j) of b is b[l * b_k + j * b_column]; one of the two strides of each is 1. Rows of c and start are c_row
 /// and start_row apart; start is c, a single row (start_row 0), or nullptr for 0.
 template <class T>
 struct FloatProduct {
   int64_t m, n, k;
-  T alpha;
   const T* a;
   int64_t a_row, a_k;
   const T* b;

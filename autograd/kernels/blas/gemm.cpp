@@ -35,19 +35,18 @@ CBLAS_TRANSPOSE cblas(bool transposed) { return transposed ? CblasTrans : CblasN
 // for these sizes).
 constexpr int kSingleSums = 3, kBatchSums = 1;
 
-/// One product: the arguments of gemm, or a bias instead of beta * c.
+/// One product: the arguments of gemm; or a bias to which it is added.
 template <class T>
 struct Product {
   bool ta, tb;
   int64_t m, n, k;
-  T alpha;
   const T* a;
   int64_t lda;
   const T* b;
   int64_t ldb;
-  T beta;
   T* c;
   int64_t ldc;
+  bool add = false;
   const T* bias = nullptr;
   int sums = kSingleSums;  // of plain dots
   ProductCode code = ProductCode::gemm;
@@ -56,7 +55,6 @@ struct Product {
   ProductTraits traits(ProductPlace place = ProductPlace::anywhere) const {
     return {.m = m, .n = n, .k = k, .a_transposed = ta, .b_transposed = tb, .place = place};
   }
-  bool keeps_c() const { return !bias && beta != T{0}; }
 
   /// The rows or columns [begin, end) of c.
   Product part(bool by_rows, int64_t begin, int64_t end) const {
@@ -79,35 +77,24 @@ constexpr auto choose(ForFloat for_float, ForDouble for_double) {
   if constexpr (std::is_same_v<T, double>) return for_double;
 }
 
+/// Adds the product to c.
 template <class T>
 void call_gemm(const Product<T>& p) {
   constexpr auto gemm = choose<T>(cblas_sgemm, cblas_dgemm);
-  gemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
-       blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
+  gemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), T{1}, p.a,
+       blas_int(p.lda), p.b, blas_int(p.ldb), T{1}, p.c, blas_int(p.ldc));
 }
 
-/// The case of a c of one row or one column.
+/// The same for a c of one row or one column.
 template <class T>
 void call_gemv(const Product<T>& p) {
   constexpr auto gemv = choose<T>(cblas_sgemv, cblas_dgemv);
   if (p.m == 1)
-    gemv(CblasRowMajor, cblas(!p.tb), blas_int(p.tb ? p.n : p.k), blas_int(p.tb ? p.k : p.n), p.alpha, p.b,
-         blas_int(p.ldb), p.a, blas_int(p.ta ? p.lda : 1), p.beta, p.c, 1);
+    gemv(CblasRowMajor, cblas(!p.tb), blas_int(p.tb ? p.n : p.k), blas_int(p.tb ? p.k : p.n), T{1}, p.b,
+         blas_int(p.ldb), p.a, blas_int(p.ta ? p.lda : 1), T{1}, p.c, 1);
   else
-    gemv(CblasRowMajor, cblas(p.ta), blas_int(p.ta ? p.k : p.m), blas_int(p.ta ? p.m : p.k), p.alpha, p.a,
-         blas_int(p.lda), p.b, blas_int(p.tb ? 1 : p.ldb), p.beta, p.c, blas_int(p.ldc));
-}
-
-template <class T>
-void scale(const Product<T>& p) {
-  for (int64_t i = 0; i < p.m; ++i) {
-    T* row = p.c + i * p.ldc;
-    if (p.beta == T{0}) {
-      std::fill_n(row, p.n, T{0});  // no multiplication: the old value may be NaN
-    } else {
-      std::transform(row, row + p.n, row, [&](T value) { return p.beta * value; });
-    }
-  }
+    gemv(CblasRowMajor, cblas(p.ta), blas_int(p.ta ? p.k : p.m), blas_int(p.ta ? p.m : p.k), T{1}, p.a,
+         blas_int(p.lda), p.b, blas_int(p.tb ? 1 : p.ldb), T{1}, p.c, blas_int(p.ldc));
 }
 
 /// A matrix of one row may have any row distance; BLAS requires at least the row's length.
@@ -123,25 +110,23 @@ void multiply_plainly(const FloatProduct<T>& p, int sums) {
       T sum[3] = {};
       for (int64_t l = 0; l < p.k; ++l)
         sum[l % sums] += p.a[i * p.a_row + l * p.a_k] * p.b[j * p.b_column + l * p.b_k];
-      p.c[i * p.c_row + j] = start + p.alpha * (sum[0] + sum[1] + sum[2]);
+      p.c[i * p.c_row + j] = start + (sum[0] + sum[1] + sum[2]);
     }
 }
 
 template <class T>
 void multiply_without_blas(const Product<T>& p) {
-  if (p.keeps_c() && p.beta != T{1}) scale(p);
   const FloatProduct<T> product{.m = p.m,
                                 .n = p.n,
                                 .k = p.k,
-                                .alpha = p.alpha,
                                 .a = p.a,
                                 .a_row = p.ta ? 1 : p.lda,
                                 .a_k = p.ta ? p.lda : 1,
                                 .b = p.b,
                                 .b_k = p.tb ? 1 : p.ldb,
                                 .b_column = p.tb ? p.ldb : 1,
-                                .start = p.keeps_c() ? p.c : p.bias,
-                                .start_row = p.keeps_c() ? p.ldc : 0,
+                                .start = p.add ? p.c : p.bias,
+                                .start_row = p.add ? p.ldc : 0,
                                 .c = p.c,
                                 .c_row = p.ldc,
                                 .diagonal = p.diagonal};
@@ -162,20 +147,14 @@ void multiply(Product<T> p) {
     }
     return;
   }
-  if (p.bias) {
-    for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
-    p.beta = T{1};
-  }
-  if (p.k == 0) return scale(p);
+  // BLAS writes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv then
+  // read y.
+  for (int64_t i = 0; !p.add && i < p.m; ++i)
+    p.bias ? std::copy_n(p.bias, p.n, p.c + i * p.ldc) : std::fill_n(p.c + i * p.ldc, p.n, T{0});
+  if (p.k == 0) return;
   p.lda = p.ta ? checked_ld(p.k, p.m, p.lda) : checked_ld(p.m, p.k, p.lda);
   p.ldb = p.tb ? checked_ld(p.n, p.k, p.ldb) : checked_ld(p.k, p.n, p.ldb);
   p.ldc = checked_ld(p.m, p.n, p.ldc);
-  // BLAS writes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv then
-  // read y.
-  if (p.beta == T{0}) {
-    scale(p);
-    p.beta = T{1};
-  }
   const BlasCall call;
   p.code == ProductCode::gemm ? call_gemm(p) : call_gemv(p);
 }
@@ -217,17 +196,17 @@ void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
 }  // namespace
 
 template <class T>
-void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda, const T* b,
-          int64_t ldb, T beta, T* c, int64_t ldc) {
-  const Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+          int64_t ldb, T* c, int64_t ldc, bool add) {
+  const Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, a, lda, b, ldb, c, ldc, add};
   run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
 }
 
 template <class T>
-void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
-                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                 int64_t ldb, T* c, int64_t ldc, bool add) {
   if (m == 0 || n == 0) return;
-  Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, a, lda, b, ldb, c, ldc, add};
   product.code = choose_product(product.traits());
   check_sizes(product);
   multiply(product);
@@ -235,10 +214,10 @@ void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, c
 
 template <class T>
 void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, const int64_t* c_offset,
-                Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
-                const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  const Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
-                           nullptr,          kBatchSums};
+                Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                int64_t ldb, T* c, int64_t ldc) {
+  Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, a, lda, b, ldb, c, ldc};
+  product.sums = kBatchSums;
   run(batch, product, choose_product(product.traits()), [&](int64_t i) {
     Product<T> item = product;
     item.a += a_offset[i];
@@ -251,7 +230,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 template <class T>
 void gram(Trans trans, int64_t m, int64_t k, const T* a, int64_t lda, T* c) {
   const bool yes = trans == Trans::yes;
-  Product<T> product{yes, !yes, m, m, k, T{1}, a, lda, a, lda, T{0}, c, m};
+  Product<T> product{yes, !yes, m, m, k, a, lda, a, lda, c, m};
   product.diagonal = 0;
   run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
   mirror(m, c);
@@ -266,19 +245,20 @@ void mirror(int64_t m, T* c) {
 
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias) {
-  const Product<T> product{false, true, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
+  Product<T> product{false, true, m, n, k, x, ldx, w, k, y, n};
+  product.bias = bias;
   const ProductCode code = choose_product(product.traits(ProductPlace::linear));
   if (code == ProductCode::linear_few_rows) return linear_few_rows(m, n, k, y, x, ldx, w, bias);
   run(1, product, code, [&](int64_t) { return product; });
 }
 
 #define GRADUS_INSTANTIATE(T)                                                                              \
-  template void gemm(Trans, Trans, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T,  \
-                     T*, int64_t);                                                                         \
-  template void gemm_serial(Trans, Trans, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*,       \
-                            int64_t, T, T*, int64_t);                                                      \
+  template void gemm(Trans, Trans, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*,    \
+                     int64_t, bool);                                                                       \
+  template void gemm_serial(Trans, Trans, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, \
+                            T*, int64_t, bool);                                                            \
   template void gemm_batch(int64_t, const int64_t*, const int64_t*, const int64_t*, Trans, Trans, int64_t, \
-                           int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T, T*, int64_t);     \
+                           int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t);           \
   template void gram(Trans, int64_t, int64_t, const T*, int64_t, T*);                                      \
   template void mirror(int64_t, T*);                                                                       \
   template void linear(int64_t, int64_t, int64_t, T*, const T*, int64_t, const T*, const T*)

@@ -14,22 +14,21 @@ namespace gradus::kernels {
 
 enum class Trans : bool { no, yes };
 
-/// c (m, n) = alpha * op(a) (m, k) @ op(b) (k, n) + beta * c; op transposes for Trans::yes. With beta = 0, c
-/// is not read.
+/// c (m, n) = op(a) (m, k) @ op(b) (k, n); op transposes for Trans::yes. With `add` it is added to c.
 template <class T>
-void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda, const T* b,
-          int64_t ldb, T beta, T* c, int64_t ldc);
+void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+          int64_t ldb, T* c, int64_t ldc, bool add = false);
 
 /// gemm on the calling thread, in one piece.
 template <class T>
-void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
-                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
+void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                 int64_t ldb, T* c, int64_t ldc, bool add = false);
 
 /// gemm for each of `batch` products, on a + a_offset[i], b + b_offset[i] and c + c_offset[i].
 template <class T>
 void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, const int64_t* c_offset,
-                Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
-                const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
+                Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                int64_t ldb, T* c, int64_t ldc);
 
 /// c (m, m) = op(a) (m, k) @ op(a)^T. Computes the blocks on and below the diagonal, and copies those above
 /// it; c is contiguous.

@@ -1,9 +1,6 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
-#include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
+#include <algorithm>
 
 #include "gradus/autograd/kernels/elementwise/loop.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
@@ -62,25 +59,6 @@ int64_t integer_value(Binary op, int64_t a, int64_t b) {
   fail("binary", "int64 has no such operation.");
 }
 
-template <class S, class T>
-T converted(S x) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return x != S{0};
-  } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<S>) {
-    constexpr S kLimit = static_cast<S>(0x1p63);
-    return x >= -kLimit && x < kLimit ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
-  } else if constexpr (std::is_same_v<S, bfloat16>) {
-    return std::bit_cast<float>(uint32_t{x.bits} << 16);
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
-    const auto bits = std::bit_cast<uint32_t>(x);
-    const uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
-    const uint32_t quiet_nan = bits | 0x400000;  // rounding could make a NaN infinite
-    return {static_cast<uint16_t>((std::isnan(x) ? quiet_nan : nearest) >> 16)};
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
 Loop<2> loop_over(int64_t n) { return {.dims = 1, .size = {n}, .stride = {{1}, {1}}}; }
 
 }  // namespace
@@ -109,67 +87,13 @@ void binary(Binary op, const Loop<3>& loop, int64_t* out, const int64_t* a, cons
       loop, [op](int64_t x, int64_t y) { return integer_value(op, x, y); }, out, a, b);
 }
 
-template <class T>
-void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b) {
-  const auto with = [&](auto f) { walk_each(loop, f, out, a, b); };
-  if (op == Compare::eq) return with(std::equal_to<T>());
-  if (op == Compare::ne) return with(std::not_equal_to<T>());
-  if (op == Compare::lt) return with(std::less<T>());
-  if (op == Compare::le) return with(std::less_equal<T>());
-  if (op == Compare::gt) return with(std::greater<T>());
-  with(std::greater_equal<T>());
-}
-
-template <class T>
-void where(const Loop<4>& loop, T* out, const bool* cond, const T* a, const T* b) {
-  walk_each(
-      loop, [](bool c, T x, T y) { return c ? x : y; }, out, cond, a, b);
-}
-
-template <class T>
-void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T value) {
-  walk_each(
-      loop, [value](T v, bool m) { return m ? value : v; }, out, x, mask);
-}
-
-template <class T>
-void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max) {
-  walk_each(
-      loop,
-      [=](T v) {
-        const T raised = v < min ? min : v;
-        return raised > max ? max : raised;
-      },
-      out, x);
-}
-
-template <class S, class T>
-void convert(const Loop<2>& loop, T* out, const S* x) {
-  walk_each(
-      loop, [](S v) { return converted<S, T>(v); }, out, x);
-}
-
 void to_bfloat16(int64_t n, bfloat16* out, const float* x) { convert(loop_over(n), out, x); }
 void from_bfloat16(int64_t n, float* out, const bfloat16* x) { convert(loop_over(n), out, x); }
 void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x) { convert(loop, out, x); }
 
-#define GRADUS_INSTANTIATE(T)                                                \
-  template void compare(Compare, const Loop<3>&, bool*, const T*, const T*); \
-  template void where(const Loop<4>&, T*, const bool*, const T*, const T*);  \
-  template void convert(const Loop<2>&, float*, const T*);                   \
-  template void convert(const Loop<2>&, double*, const T*);                  \
-  template void convert(const Loop<2>&, int64_t*, const T*);                 \
-  template void convert(const Loop<2>&, bool*, const T*)
-GRADUS_INSTANTIATE(float);
-GRADUS_INSTANTIATE(double);
-GRADUS_INSTANTIATE(int64_t);
-GRADUS_INSTANTIATE(bool);
-#undef GRADUS_INSTANTIATE
-#define GRADUS_INSTANTIATE(T)                                              \
-  template void unary(Unary, const Loop<2>&, T*, const T*);                \
-  template void binary(Binary, const Loop<3>&, T*, const T*, const T*);    \
-  template void masked_fill(const Loop<3>&, T*, const T*, const bool*, T); \
-  template void clamp(const Loop<2>&, T*, const T*, T, T)
+#define GRADUS_INSTANTIATE(T)                               \
+  template void unary(Unary, const Loop<2>&, T*, const T*); \
+  template void binary(Binary, const Loop<3>&, T*, const T*, const T*)
 GRADUS_INSTANTIATE(float);
 GRADUS_INSTANTIATE(double);
 #undef GRADUS_INSTANTIATE

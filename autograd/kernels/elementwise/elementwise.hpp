@@ -8,8 +8,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <type_traits>
 
 #include "gradus/autograd/kernels/elementwise/loop.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
@@ -66,24 +70,69 @@ void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b);
 
 /// out = a op b, with IEEE rules: a comparison with NaN is false, `ne` true. T: all four dtypes.
 template <class T>
-void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b);
+void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b) {
+  const auto with = [&](auto f) { walk_each(loop, f, out, a, b); };
+  if (op == Compare::eq) return with(std::equal_to<T>());
+  if (op == Compare::ne) return with(std::not_equal_to<T>());
+  if (op == Compare::lt) return with(std::less<T>());
+  if (op == Compare::le) return with(std::less_equal<T>());
+  if (op == Compare::gt) return with(std::greater<T>());
+  with(std::greater_equal<T>());
+}
 
 /// out = cond ? a : b. T: all four dtypes.
 template <class T>
-void where(const Loop<4>& loop, T* out, const bool* cond, const T* a, const T* b);
+void where(const Loop<4>& loop, T* out, const bool* cond, const T* a, const T* b) {
+  walk_each(
+      loop, [](bool c, T x, T y) { return c ? x : y; }, out, cond, a, b);
+}
 
 /// out = mask ? value : x. T: float, double.
 template <class T>
-void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T value);
+void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T value) {
+  walk_each(
+      loop, [value](T v, bool m) { return m ? value : v; }, out, x, mask);
+}
 
 /// out = x limited to [min, max]; NaN stays NaN, and min > max gives max. T: float, double.
 template <class T>
-void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max);
+void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max) {
+  walk_each(
+      loop,
+      [=](T v) {
+        const T raised = v < min ? min : v;
+        return raised > max ? max : raised;
+      },
+      out, x);
+}
+
+/// x as T; see convert().
+template <class S, class T>
+T converted(S x) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return x != S{0};
+  } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<S>) {
+    constexpr S kLimit = static_cast<S>(0x1p63);
+    return x >= -kLimit && x < kLimit ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
+  } else if constexpr (std::is_same_v<S, bfloat16>) {
+    return std::bit_cast<float>(uint32_t{x.bits} << 16);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    const uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
+    const uint32_t quiet_nan = bits | 0x400000;  // rounding could make a NaN infinite
+    return {static_cast<uint16_t>((std::isnan(x) ? quiet_nan : nearest) >> 16)};
+  } else {
+    return static_cast<T>(x);
+  }
+}
 
 /// out = T(x) for every pair of the four dtypes. To bool: x != 0 (NaN is true). To int64_t: rounds towards
 /// zero; the smallest int64_t for NaN and values that do not fit.
 template <class S, class T>
-void convert(const Loop<2>& loop, T* out, const S* x);
+void convert(const Loop<2>& loop, T* out, const S* x) {
+  walk_each(
+      loop, [](S v) { return converted<S, T>(v); }, out, x);
+}
 
 /// Rounds to nearest, ties to even; NaN stays NaN. (n) each.
 void to_bfloat16(int64_t n, bfloat16* out, const float* x);

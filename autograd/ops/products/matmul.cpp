@@ -17,8 +17,8 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
   if (batch.empty()) {
     if (rounded) return kernels::fast_kernels().multiply_rounded(out, x, w);
     dispatch_float("matmul", out.dtype(), [&]<class T>() {
-      kernels::gemm<T>(x.trans, w.trans, m, n, k, T{1}, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld,
-                       T{0}, out.mutable_data<T>(), n);
+      kernels::gemm<T>(x.trans, w.trans, m, n, k, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld,
+                       out.mutable_data<T>(), n);
     });
     return;
   }
@@ -28,7 +28,7 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
   for (size_t i = 0; i < outs.size(); ++i) outs[i] = static_cast<int64_t>(i) * m * n;
   dispatch_float("matmul", out.dtype(), [&]<class T>() {
     kernels::gemm_batch<T>(static_cast<int64_t>(outs.size()), xs.data(), ws.data(), outs.data(), x.trans,
-                           w.trans, m, n, k, T{1}, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld, T{0},
+                           w.trans, m, n, k, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld,
                            out.mutable_data<T>(), n);
   });
 }

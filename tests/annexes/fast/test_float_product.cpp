@@ -16,7 +16,6 @@ template <class T>
 struct Product {
   bool ta, tb;
   int64_t m, n, k;
-  T alpha = 1;
   Start start = Start::none;
   int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
   std::vector<T> a = values<T>(lda * (ta ? k : m), 1, 1), b = values<T>(ldb * (tb ? n : k), 1, 2),
@@ -29,7 +28,6 @@ struct Product {
     multiply_floats<T>({.m = end - begin,
                         .n = n,
                         .k = k,
-                        .alpha = alpha,
                         .a = a.data() + begin * (ta ? 1 : lda),
                         .a_row = ta ? 1 : lda,
                         .a_k = ta ? lda : 1,
@@ -51,7 +49,7 @@ struct Product {
     std::vector<double> want(c.begin(), c.end()), sums = plain::product(m, n, k, left, right).values;
     for (int64_t at = 0; at < ldc * m; ++at)
       if (const int64_t i = at / ldc, j = at % ldc; j < n)
-        want[at] = alpha * sums[i * n + j] + (start == Start::c ? c[at] : start == Start::row ? row[j] : 0);
+        want[at] = sums[i * n + j] + (start == Start::c ? c[at] : start == Start::row ? row[j] : 0);
     return want;
   }
 };
@@ -66,13 +64,7 @@ TEMPLATE_TEST_CASE("products without BLAS are three loops", "[float_product]", f
           for (const auto& [m, n, k] : sizes) {
             INFO("(" << m << ", " << k << ") @ (" << k << ", " << n << "), transposed " << ta << " " << tb
                      << ", start " << static_cast<int>(start));
-            const Product<TestType> product{.ta = ta,
-                                            .tb = tb,
-                                            .m = m,
-                                            .n = n,
-                                            .k = k,
-                                            .alpha = start == Start::c ? TestType(-0.5) : TestType(1),
-                                            .start = start};
+            const Product<TestType> product{.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .start = start};
             const std::vector<double> want = product.wanted();
             check_near(
                 product.made(0, m), [&](int64_t at) { return want[at]; }, 20 * kTolerance<TestType>);

@@ -40,7 +40,7 @@ bool multiplies() {
     a[i] = static_cast<float>(i % 7);
     b[i] = static_cast<float>(i % 5);
   }
-  gemm(Trans::no, Trans::no, kN, kN, kN, 1.0F, a.data(), kN, b.data(), kN, 0.0F, c.data(), kN);
+  gemm(Trans::no, Trans::no, kN, kN, kN, a.data(), kN, b.data(), kN, c.data(), kN);
   for (int64_t i = 0; i < kN; ++i)
     for (int64_t j = 0; j < kN; ++j) {
       float sum = 0;
@@ -116,7 +116,7 @@ TEST_CASE("products leave the number of BLAS's threads, and do not depend on it"
   for (const int threads : {1, 2, 3}) {
     openblas_set_num_threads(threads);
     std::vector<double>& c = results.emplace_back(a.size());
-    gemm(Trans::no, Trans::no, kN, kN, kN, 1.0, a.data(), kN, a.data(), kN, 0.0, c.data(), kN);
+    gemm(Trans::no, Trans::no, kN, kN, kN, a.data(), kN, a.data(), kN, c.data(), kN);
     CHECK(openblas_get_num_threads() == threads);
     CHECK(c == results[0]);
     const OneBlasThread one;

@@ -3,7 +3,6 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"
-#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/modes.hpp"
