@@ -313,9 +313,10 @@ void Field::must_have_only(const std::vector<std::string_view>& known) const {
 void check_members(const Field& object, std::span<const std::string_view> known,
                    std::span<const Harmless> harmless, bool is_false_usual) {
   for (const auto& [key, value] : object.members()) {
-    const std::string name = concat(" ", key, " ");
+    const std::string name = concat(" ", key, " "), with_value = concat(" ", key, "=", value.shown(), " ");
     const auto is_it = [&](const Harmless& one) {
-      return concat(" ", one.names).find(name) != std::string::npos;
+      const std::string names = concat(" ", one.names);
+      return names.find(name) != names.npos || names.find(with_value) != names.npos;
     };
     const bool is_empty = value.is_null() || (is_false_usual && value.is_flag() && !value.flag()) ||
                           (value.is_text() && value.text().empty()) ||

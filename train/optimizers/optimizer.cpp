@@ -39,6 +39,8 @@ std::string parameter_of(const std::string& buffer) {
 void check(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
   std::map<const autograd::TensorImpl*, std::string_view> tensors;
+  std::map<const char*, std::pair<const char*, std::string_view>>
+      memory;  // the end and the name by the beginning
   for (const auto& [name, parameter] : parameters) {
     const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
     if (!names.insert(name).second || !is_new)
@@ -49,6 +51,16 @@ void check(const char* who, const NamedParameters& parameters) {
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())
       fail(who, name, " must be a leaf, got the result of ", parameter.impl()->node->op,
            ", which gets no grad(). Hint: train the tensors that it is computed from.");
+    if (!is_floating(parameter.dtype()) || parameter.numel() == 0) continue;
+    const auto* const begin = static_cast<const char*>(parameter.raw_data());
+    const char* const end = begin + parameter.numel() * element_size(parameter.dtype());
+    const auto next = memory.upper_bound(begin);
+    const auto other = next != memory.end() && next->first < end                         ? next
+                       : next != memory.begin() && std::prev(next)->second.first > begin ? std::prev(next)
+                                                                                         : memory.end();
+    if (other != memory.end())
+      fail(who, name, " must have memory of its own, got a view that overlaps ", other->second.second, ".");
+    memory.emplace(begin, std::pair(end, std::string_view(name)));
   }
 }
 
@@ -82,13 +94,14 @@ void Optimizer::check_step(double lr, double grad_scale) {
     fail("optimizer", "the rate and the factor of the gradients must be finite, got ", lr, " and ",
          grad_scale, ".");
   const Slot *alone = nullptr, *replaced = nullptr;
-  bool any = false;
+  bool any = false, is_trainable = slots_.empty();
   for (Slot& slot : slots_) {
     const Tensor &parameter = slot.parameter(), grad = parameter.grad();
     if (grad.defined() && (grad.shape() != parameter.shape() || grad.dtype() != parameter.dtype()))
       fail("optimizer", "the gradient of ", slot.name(), " must be ", gradus::name(parameter.dtype()), " ",
            parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
     any = any || slot.is_trained();
+    is_trainable = is_trainable || parameter.requires_grad();
     if (!parameter.requires_grad()) continue;
     if (parameter.impl()->use_count() == 1) alone = &slot;
     if (parameter.impl()->replaced) replaced = &slot;
@@ -97,6 +110,10 @@ void Optimizer::check_step(double lr, double grad_scale) {
     fail("optimizer", "its parameters must be those of the model, got ", lost->name(),
          ", which the model no longer has. Hint: make the optimizer after Module::to(), and after a layer is "
          "replaced.");
+  if (!is_trainable)
+    fail("optimizer",
+         "a parameter must require a gradient, got none that does. Hint: make the optimizer after "
+         "add_lora(), which freezes the parameters that are there.");
 }
 
 void Optimizer::step(double lr, double grad_scale, const Updated& updated) {
