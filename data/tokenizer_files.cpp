@@ -58,26 +58,18 @@ bool may_be_ours(std::string_view tokenizer_json) {
          tokenizer_json.find("\"pre_tokenizer\": {\"type\"") != tokenizer_json.npos;
 }
 
-// Members of generation_config.json that leave the same texts possible. Those that forbid or force tokens do
-// not.
+// Members of generation_config.json that leave the same texts possible; others forbid or force tokens.
 constexpr files::Harmless kOfGeneration[] = {
-    {"do_sample temperature top_k top_p min_p top_h typical_p epsilon_cutoff eta_cutoff num_beams "
-     "num_beam_groups "
-     "early_stopping penalty_alpha diversity_penalty repetition_penalty encoder_repetition_penalty "
-     "length_penalty "
-     "no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences max_length max_new_tokens "
-     "min_length "
-     "min_new_tokens max_time ",
+    {"do_sample temperature top_k top_p min_p top_h typical_p epsilon_cutoff eta_cutoff num_beams max_length "
+     "num_beam_groups early_stopping penalty_alpha diversity_penalty repetition_penalty length_penalty "
+     "encoder_repetition_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences "
+     "max_new_tokens min_length min_new_tokens max_time ",
      "options of sampling, which have flags"},
     {"pad_token_id decoder_start_token_id ", "such tokens are not used"},
     {"transformers_version _from_model_config ", "they say where the file is from"},
-    {"use_cache cache_implementation cache_config prefill_chunk_size disable_compile compile_config "
-     "low_memory "
-     "prompt_lookup_num_tokens max_matching_ngram_size assistant_confidence_threshold num_assistant_tokens "
-     "num_assistant_tokens_schedule assistant_lookbehind target_lookbehind trust_remote_code ",
+    {"use_cache cache_implementation cache_config compile_config num_assistant_tokens trust_remote_code "
+     "num_assistant_tokens_schedule assistant_confidence_threshold prefill_chunk_size ",
      "they say how the same is computed"},
-    {"output_attentions output_hidden_states output_scores output_logits return_dict_in_generate ",
-     "they say what else is returned"},
 };
 
 /// The text of a token, which an object has as "content".
@@ -116,8 +108,11 @@ std::vector<files::Field> values_of(const files::Field& config, std::string_view
 
 std::string generation_text(std::optional<int32_t> bos, const KeptFiles& files) {
   return concat("{", bos ? concat("\"bos_token_id\": ", *bos, ", ") : "", "\"eos_token_id\": [",
-                joined(files.eos), "], \"stop_strings\": [",
-                joined(files.stop_strings, ", ", files::json_text), "]}\n");
+                joined(files.eos), "]",
+                files.stop_strings.empty()
+                    ? ""
+                    : ", \"stop_strings\": [" + joined(files.stop_strings, ", ", files::json_text) + "]",
+                "}\n");
 }
 
 /// tokenizer_config.json, and generation_config.json if the former cannot say all that ends a text.

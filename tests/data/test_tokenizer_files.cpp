@@ -209,7 +209,7 @@ TEST_CASE("generation_config.json ends texts, and what it forbids or forces is r
       load(R"({"stop_strings": ["\n\"User:\"", "###"], "eos_token_id": 65, "temperature": 0.6})");
   CHECK(tokenizer.stop_strings() == both);
   CHECK(load(R"({"stop_strings": "###"})").stop_strings() == std::vector<std::string>{"###"});
-  CHECK(load(R"({"stop_strings": null, "do_sample": true, "max_length": 20, "output_scores": true})")
+  CHECK(load(R"({"stop_strings": null, "do_sample": true, "max_length": 20, "output_scores": false})")
             .stop_strings()
             .empty());
   // Of both kinds of folders, copies keep them.

@@ -29,6 +29,13 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
   }
 }
 
+/// Whether two packed tensors have an element in common.
+bool overlap(const Tensor& a, const Tensor& b) {
+  const auto begin = [](const Tensor& t) { return static_cast<const char*>(t.raw_data()); };
+  const auto end = [&](const Tensor& t) { return begin(t) + t.numel() * element_size(t.dtype()); };
+  return begin(a) < end(b) && begin(b) < end(a);
+}
+
 /// "h.0.weight" of the buffer "momentum.h.0.weight".
 std::string parameter_of(const std::string& buffer) {
   return buffer.substr(std::min(buffer.find('.') + 1, buffer.size()));
@@ -38,29 +45,23 @@ std::string parameter_of(const std::string& buffer) {
 
 void check(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
-  std::map<const autograd::TensorImpl*, std::string_view> tensors;
-  std::map<const char*, std::pair<const char*, std::string_view>>
-      memory;  // the end and the name by the beginning
-  for (const auto& [name, parameter] : parameters) {
-    const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
-    if (!names.insert(name).second || !is_new)
+  for (auto one = parameters.begin(); one != parameters.end(); ++one) {
+    const auto& [name, parameter] = *one;
+    const auto other =
+        std::find_if(parameters.begin(), one, [&, &mine = parameter](const NamedParameter& earlier) {
+          return earlier.second.impl() == mine.impl() || overlap(earlier.second, mine);
+        });
+    if (!names.insert(name).second || other != one)
       fail(who, "each parameter must be listed once, under a name of its own, got ", name,
-           is_new ? " twice." : concat(", which is ", first->second, "."));
+           other == one ? " twice."
+           : other->second.impl() == parameter.impl()
+               ? concat(", which is ", other->first, ".")
+               : concat(", which shares elements with ", other->first, "."));
     if (!parameter.is_contiguous())
       fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())
       fail(who, name, " must be a leaf, got the result of ", parameter.impl()->node->op,
            ", which gets no grad(). Hint: train the tensors that it is computed from.");
-    if (!is_floating(parameter.dtype()) || parameter.numel() == 0) continue;
-    const auto* const begin = static_cast<const char*>(parameter.raw_data());
-    const char* const end = begin + parameter.numel() * element_size(parameter.dtype());
-    const auto next = memory.upper_bound(begin);
-    const auto other = next != memory.end() && next->first < end                         ? next
-                       : next != memory.begin() && std::prev(next)->second.first > begin ? std::prev(next)
-                                                                                         : memory.end();
-    if (other != memory.end())
-      fail(who, name, " must have memory of its own, got a view that overlaps ", other->second.second, ".");
-    memory.emplace(begin, std::pair(end, std::string_view(name)));
   }
 }
 

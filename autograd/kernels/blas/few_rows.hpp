@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
@@ -20,24 +18,6 @@ struct DotsLoops {
   void (*dots)(int64_t n, const T* x, const T* const* rows, T* sums);
   void (*of_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
 };
-
-/// The dot products of x (n) and four rows. Those of the halves of long rows are added, because the error of
-/// a running sum grows with its length.
-template <class T, class W, class Dots>
-std::array<T, 4> dots_by_halves(const Dots& dots, int64_t n, const T* x, const W* const* rows) {
-  constexpr int64_t kLongSum = 1 << 13, kAligned = 64;
-  std::array<T, 4> sums;
-  if (n <= kLongSum) {
-    dots(n, x, rows, sums.data());
-    return sums;
-  }
-  const int64_t half = ceil_div(n / 2, kAligned) * kAligned;
-  const W* const later[] = {rows[0] + half, rows[1] + half, rows[2] + half, rows[3] + half};
-  sums = dots_by_halves(dots, half, x, rows);
-  const std::array<T, 4> rest = dots_by_halves(dots, n - half, x + half, later);
-  std::transform(sums.begin(), sums.end(), rest.begin(), sums.begin(), std::plus<T>());
-  return sums;
-}
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; w, y and bias are contiguous, rows of x ldx apart,
 /// bias may be nullptr. The bits of an element of y depend on its row of x, its row of w and its bias only.
@@ -62,9 +42,9 @@ void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t 
         rows[s] = w + at[s] * k;
       }
       for (int64_t row = 0; row < m; ++row) {
-        const std::array<T, 4> sums = dots_by_halves(dots, k, x + row * ldx, rows);
-        for (int64_t s = 0; s < kStreams; ++s)
-          y[row * n + at[s]] = sums[static_cast<size_t>(s)] + (bias ? bias[at[s]] : T{0});
+        T sums[kStreams];
+        dots(k, x + row * ldx, rows, sums);
+        for (int64_t s = 0; s < kStreams; ++s) y[row * n + at[s]] = sums[s] + (bias ? bias[at[s]] : T{0});
       }
     }
   });

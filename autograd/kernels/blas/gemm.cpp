@@ -3,7 +3,6 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -172,10 +171,8 @@ void multiply_halves(Product<T> first) {
   second.bias = nullptr;
   multiply(first);
   multiply(second);
-  for (int64_t i = 0; i < first.m; ++i) {
-    T* const row = first.c + i * first.ldc;
-    std::transform(row, row + first.n, second.c + i * first.n, row, std::plus<T>());
-  }
+  for (int64_t i = 0; i < first.m; ++i)
+    for (int64_t j = 0; j < first.n; ++j) first.c[i * first.ldc + j] += second.c[i * first.n + j];
 }
 
 template <class T>

@@ -16,7 +16,7 @@ void store(const std::vector<float>& from, std::vector<bfloat16>& to) {
 
 template <class T, class W>
 void check_products(double tolerance) {
-  for (const int64_t k : {1, 7, 17, 31, 64, 65, 1000, 8'193})
+  for (const int64_t k : {1, 7, 17, 31, 64, 65, 1000})
     for (const int64_t n : {1, 3, 4, 5, 17, 700})
       for (const int64_t m : {1, 2, 8}) {
         INFO("m " << m << ", n " << n << ", k " << k);
