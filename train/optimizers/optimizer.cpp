@@ -33,7 +33,7 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
 bool overlap(const Tensor& a, const Tensor& b) {
   const auto begin = [](const Tensor& t) { return static_cast<const char*>(t.raw_data()); };
   const auto end = [&](const Tensor& t) { return begin(t) + t.numel() * element_size(t.dtype()); };
-  return begin(a) < end(b) && begin(b) < end(a);
+  return std::max(begin(a), begin(b)) < std::min(end(a), end(b));
 }
 
 /// "h.0.weight" of the buffer "momentum.h.0.weight".
