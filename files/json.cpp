@@ -61,7 +61,8 @@ class JsonParser {
   }
   bool number_float(double value, const std::string& digits) {
     if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
-      fail(json_.op_, plain(json_.file_), " must have numbers that a float64 can hold, got ", digits, ".");
+      fail(json_.op_, plain(json_.file_), " must have numbers that a float64 can hold, got ",
+           digits.substr(0, kLongest), ".");
     return add(Kind::number, 0).number = value, true;
   }
   bool string(const std::string& text) {
@@ -92,12 +93,13 @@ class JsonParser {
     what = what.substr(0, what.find("; last read: "));
     for (const std::string_view before : {"] ", "column ", ": ", " - "})
       what.remove_prefix(what.find(before) == what.npos ? 0 : what.find(before) + before.size());
-    refuse(std::min(position, text_.size() + 1) - 1, what);
+    refuse(std::min(position, text_.size() + 1) - 1, what.substr(0, kLongest));
   }
 
  private:
   using Kind = Json::Kind;
   using Node = Json::Node;
+  static constexpr size_t kLongest = 200;  // bytes of a number in a message
 
   [[noreturn]] void refuse(size_t at, std::string_view why) const {
     const std::string_view before = text_.substr(0, at), rest = text_.substr(at);

@@ -262,6 +262,16 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
     CHECK(read(line(harmless), "chatml").tokens == plain.tokens);
   CHECK_THAT(shown(tokenizer, read(line(R"(,"reasoning_content":"\nsee\n")"), "qwen3")),
              ContainsSubstring("[<think>\nsee\n</think>\n\na<|im_end|>]"));
+  const Example twice = read(
+      R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"x</think>y</think>\nz"}]})",
+      "qwen3");
+  CHECK_THAT(shown(tokenizer, twice), ContainsSubstring("[<think>\nx\n</think>\n\nz<|im_end|>]"));
+  // What a tool answers is no question, so the thoughts before it stay.
+  const Example tool = read(
+      R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"<think>\nt\n</think>\n\na"},)"
+      R"({"role":"user","content":"<tool_response>r</tool_response>"},{"role":"assistant","content":"b"}]})",
+      "qwen3");
+  CHECK_THAT(shown(tokenizer, tool), ContainsSubstring("[<think>\nt\n</think>\n\na<|im_end|>]"));
   CHECK_THAT(testing::error_of([&] { read(line(R"(,"weight":0)"), "chatml"); }),
              ContainsSubstring("left out"));
   for (const std::string name :

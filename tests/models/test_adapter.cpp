@@ -214,7 +214,10 @@ TEST_CASE("adapters are refused by name") {
     saved.set(field, false);
   CHECK(saved.refusal() == "");
 
-  nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
+  nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile), flags = tensors;
+  flags.begin()->second = gt(flags.begin()->second, 0.0);
+  nn::save_safetensors(saved.folder / kAdapterFile, flags);
+  CHECK_HAS(saved.refusal(), "must be F32, F16, BF16 or F64, got BOOL.");
   tensors.emplace("base_model.model.lm_head.lora_A.weight", zeros({2, 8}));
   nn::save_safetensors(saved.folder / kAdapterFile, tensors);
   CHECK_HAS(saved.refusal(), "got 'base_model.model.lm_head.lora_A.weight'.");

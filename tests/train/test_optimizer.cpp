@@ -236,12 +236,13 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
     CHECK_THAT(said(*optimizer), Contains("which the model no longer has. Hint: make the optimizer after"));
 
   const Problem p;
-  CHECK_THROWS_WITH(
-      AdamW({{"w", p.w}, {"x", p.w}}),
-      "[optimizer] each parameter must be listed once, under a name of its own, got x, which is w.");
+  CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"x", p.w}}),
+                    "[optimizer] each parameter must be listed once, under a name of its own, got x, which "
+                    "shares elements with w.");
   CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"w", p.b}}), Contains("got w twice."));
   CHECK_THROWS_WITH(SGD({{"w", p.w * 2.0}}), Contains("w must be a leaf, got the result of mul"));
-  CHECK_THROWS_WITH(WeightAverage({{"w", p.w}, {"x", p.w}}, 0.9), Contains("got x, which is w."));
+  CHECK_THROWS_WITH(WeightAverage({{"w", p.w}, {"x", p.w}}, 0.9),
+                    Contains("got x, which shares elements with w."));
   // Views of one buffer: the halves may be trained, but not two that share an element, in any order.
   const Tensor buffer = arange(0, 8).to(DType::float32);
   const auto piece = [&](int64_t begin, int64_t end) { return buffer.slice(0, begin, end).requires_grad_(); };

@@ -47,16 +47,12 @@ void check(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
   for (auto one = parameters.begin(); one != parameters.end(); ++one) {
     const auto& [name, parameter] = *one;
-    const auto other =
-        std::find_if(parameters.begin(), one, [&, &mine = parameter](const NamedParameter& earlier) {
-          return earlier.second.impl() == mine.impl() || overlap(earlier.second, mine);
-        });
+    const auto other = std::find_if(
+        parameters.begin(), one,
+        [&mine = parameter](const NamedParameter& earlier) { return overlap(earlier.second, mine); });
     if (!names.insert(name).second || other != one)
       fail(who, "each parameter must be listed once, under a name of its own, got ", name,
-           other == one ? " twice."
-           : other->second.impl() == parameter.impl()
-               ? concat(", which is ", other->first, ".")
-               : concat(", which shares elements with ", other->first, "."));
+           other == one ? " twice." : concat(", which shares elements with ", other->first, "."));
     if (!parameter.is_contiguous())
       fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())

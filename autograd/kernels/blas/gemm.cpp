@@ -164,10 +164,9 @@ void multiply_halves(Product<T> first) {
   second.k -= first.k;
   second.a += first.k * (first.ta ? first.lda : 1);
   second.b += first.k * (first.tb ? 1 : first.ldb);
-  std::vector<T> sums(static_cast<size_t>(first.m * first.n));
+  std::vector<T> sums(static_cast<size_t>(first.m * first.n));  // zeros, whatever beta
   second.c = sums.data();
   second.ldc = first.n;
-  second.beta = T{0};
   second.bias = nullptr;
   multiply(first);
   multiply(second);
