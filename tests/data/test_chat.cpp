@@ -234,6 +234,18 @@ TEST_CASE("in every format an answer counts with the token that ends it, and BOS
     const Example none = format.example({{"user", "Who?"}, unweighed});
     CHECK(std::count(none.counts.begin(), none.counts.end(), true) == 0);
   }
+  // Llama 3.1's template writes its dates into the first message alone, which it makes if there is none.
+  const auto header = [](const std::string& role) {
+    return "<|start_header_id|>" + role + "<|end_header_id|>\n\n";
+  };
+  const std::string first =
+      "<|im_end|>" + header("system") + "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
+  const ChatFormat dated = ChatFormat::of(tokenizer, "llama3.1").value();
+  CHECK(tokenizer.decode(dated.prompt({{"system", "a "}, {"user", "q"}, {"system", "b"}, {"user", "r"}})) ==
+        first + "a<|eot_id|>" + header("user") + "q<|eot_id|>" + header("system") + "b<|eot_id|>" +
+            header("user") + "r<|eot_id|>" + header("assistant"));
+  CHECK(tokenizer.decode(dated.prompt({{"user", "q"}})) ==
+        first + "<|eot_id|>" + header("user") + "q<|eot_id|>" + header("assistant"));
   // The white space of str.isspace(), and characters beside it.
   const std::string space =
       "\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000";
@@ -282,6 +294,8 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
     for (const std::string value : {"\"x\"", "false"})
       CHECK_THAT(testing::error_of([&] { read(line(",\"" + name + "\":" + value), "chatml"); }),
                  ContainsSubstring(name + " is not read"));
+  CHECK_ERROR(read(R"({"messages":[{"role":"user","content":"q","reasoning_content":"x"}]})", "qwen3"),
+              "have no reasoning_content, which only answers in qwen3 have");
   for (const char* wrong : {R"(,"weight":0.5)", R"(,"weight":2)", R"(,"reasoning_content":"x")"})
     CHECK(testing::error_of([&] { read(line(wrong), "chatml"); }) != "");
 }

@@ -225,6 +225,7 @@ const Bad kBadGpt2[] = {
     {R"({"n_layer": 2.5})", "n_layer must be a whole number of 64 bits, got 2.5."},
     {R"({"resid_pdrop": "x"})", "resid_pdrop must be a number, got 'x'."},
     {R"({"attn_pdrop": 0.5})", "f must have equal dropouts, got resid_pdrop 0.25 and attn_pdrop 0.5."},
+    {R"({"embd_pdrop": null})", "f must have equal dropouts, got resid_pdrop 0.25 and embd_pdrop 0.1."},
     {R"({"gradus_bias": 1})", "gradus_bias must be true or false, got 1."},
     {"[]", "f must be an object"},
 };
