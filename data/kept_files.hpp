@@ -23,6 +23,7 @@ struct KeptFiles {
   std::vector<int32_t> prefix, suffix;
   std::optional<int32_t> bos;
   std::vector<int32_t> eos;
+  std::vector<std::string> stop_strings;
   std::string chat_template;
 };
 

@@ -8,7 +8,7 @@
 //   eos_token,
 //                          chat_template (or a file chat_template.jinja), added_tokens_decoder
 //   special_tokens_map.json, added_tokens.json  the same tokens in older files; only read
-//   generation_config.json  eos_token_id; without this file, that of config.json
+//   generation_config.json  eos_token_id, stop_strings; without this file, eos_token_id of config.json
 //
 // A tokenizer.json with rules that vocab.json cannot express is kept and written back unchanged, as are
 // the other files beside it, except config.json.
@@ -66,6 +66,8 @@ class Tokenizer {
   /// The tokens that end a text, at which generation stops: eos_token of tokenizer_config.json, which ends
   /// documents, then those of generation_config.json or config.json; else <|endoftext|>, if it is special.
   std::vector<int32_t> eos() const;
+  /// The texts before which a generated text ends: stop_strings of generation_config.json.
+  std::vector<std::string> stop_strings() const;
   /// The tokens that the post_processor of tokenizer.json puts before a text, such as Llama's <s>, and after
   /// it. With them and encode_with_specials(), the tokens are those of Hugging Face's encode().
   std::vector<int32_t> prefix() const;

@@ -59,6 +59,20 @@ bool may_be_ours(std::string_view tokenizer_json) {
          tokenizer_json.find("\"pre_tokenizer\": {\"type\"") != tokenizer_json.npos;
 }
 
+// Members of generation_config.json that leave the same texts possible; others forbid or force tokens.
+constexpr files::Harmless kOfGeneration[] = {
+    {"do_sample temperature top_k top_p min_p top_h typical_p epsilon_cutoff eta_cutoff num_beams max_length "
+     "num_beam_groups early_stopping penalty_alpha diversity_penalty repetition_penalty length_penalty "
+     "encoder_repetition_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences "
+     "max_new_tokens min_length min_new_tokens max_time ",
+     "options of sampling, which have flags"},
+    {"pad_token_id decoder_start_token_id ", "such tokens are not used"},
+    {"transformers_version _from_model_config ", "they say where the file is from"},
+    {"use_cache cache_implementation cache_config compile_config num_assistant_tokens trust_remote_code "
+     "num_assistant_tokens_schedule assistant_confidence_threshold prefill_chunk_size ",
+     "they say how the same is computed"},
+};
+
 /// The text of a token, which an object has as "content".
 std::string_view token_text(const files::Field& token) {
   if (!token.is_object()) return token.text();
@@ -86,19 +100,23 @@ std::string template_of(const files::Field& config) {
   chat->refuse("must be a template or have one with the name default, got ", chat->shown(), ".");
 }
 
-/// One or several numbers of tokens.
-std::vector<files::Field> ids_of(const files::Field& config, std::string_view key) {
-  const auto ids = config.given(key);
-  if (!ids) return {};
-  return ids->is_list() ? ids->items() : std::vector<files::Field>{*ids};
+/// One or several values.
+std::vector<files::Field> values_of(const files::Field& config, std::string_view key) {
+  const auto values = config.given(key);
+  if (!values) return {};
+  return values->is_list() ? values->items() : std::vector<files::Field>{*values};
 }
 
-std::string generation_text(std::optional<int32_t> bos, const std::vector<int32_t>& ends) {
-  return concat("{", bos ? concat("\"bos_token_id\": ", *bos, ", ") : "", "\"eos_token_id\": [", joined(ends),
-                "]}\n");
+std::string generation_text(std::optional<int32_t> bos, const KeptFiles& files) {
+  return concat("{", bos ? concat("\"bos_token_id\": ", *bos, ", ") : "", "\"eos_token_id\": [",
+                joined(files.eos), "]",
+                files.stop_strings.empty()
+                    ? ""
+                    : ", \"stop_strings\": [" + joined(files.stop_strings, ", ", files::json_text) + "]",
+                "}\n");
 }
 
-/// tokenizer_config.json, and generation_config.json if the former cannot name all end tokens.
+/// tokenizer_config.json, and generation_config.json if the former cannot say all that ends a text.
 std::map<std::string, std::string> configs_of(const Tokenizer& tokenizer, const KeptFiles& files) {
   std::string more;
   const auto add = [&](std::string_view key, const std::string& text) {
@@ -116,7 +134,7 @@ std::map<std::string, std::string> configs_of(const Tokenizer& tokenizer, const 
   std::map<std::string, std::string> configs{
       {kTokenizerConfig, concat("{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  ",
                                 "\"clean_up_tokenization_spaces\": false", more, "\n}\n")}};
-  if (!has_all) configs[kGenerationConfig] = generation_text({}, files.eos);
+  if (!has_all || !files.stop_strings.empty()) configs[kGenerationConfig] = generation_text({}, files);
   return configs;
 }
 
@@ -172,6 +190,7 @@ std::shared_ptr<const Tokenizer::Files> Tokenizer::no_files() {
 
 std::vector<int32_t> Tokenizer::prefix() const { return files_->prefix; }
 std::vector<int32_t> Tokenizer::suffix() const { return files_->suffix; }
+std::vector<std::string> Tokenizer::stop_strings() const { return files_->stop_strings; }
 std::string Tokenizer::chat_template() const { return files_->chat_template; }
 
 std::optional<int32_t> Tokenizer::bos() const {
@@ -269,24 +288,35 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
   const bool is_of_model = !texts.contains(kGenerationConfig);
   bool has_ids = false;
   read(is_of_model ? kModelConfig : kGenerationConfig, [&](const files::Field& config) {
-    // Defaults of transformers may be above the vocabulary: such tokens are never drawn.
-    const auto is_known = [&](int64_t token) { return token >= 0 && token < result.vocab_size(); };
-    for (const files::Field& id : ids_of(config, "eos_token_id")) {
-      const int64_t token = is_of_model ? id.integer() : id.integer(0, result.vocab_size() - 1);
-      if (is_known(token)) end_with(static_cast<int32_t>(token)), has_ids = true;
+    if (!is_of_model) {
+      constexpr std::string_view kKnown[] = {"eos_token_id", "bos_token_id", "stop_strings"};
+      files::check_members(config, kKnown, kOfGeneration, /*is_false_usual=*/true);
+      for (const files::Field& one : values_of(config, "stop_strings")) {
+        if (one.text().empty()) one.refuse("must not be empty.");
+        files->stop_strings.emplace_back(one.text());
+      }
+    }
+    // GPT2Config has this default, whatever the vocabulary: a token that is never drawn.
+    const auto is_default = [&](const files::Field& id) {
+      return id.integer() == 50256 && result.vocab_size() <= 50256;
+    };
+    for (const files::Field& id : values_of(config, "eos_token_id")) {
+      if (is_default(id)) continue;
+      end_with(static_cast<int32_t>(id.integer(0, result.vocab_size() - 1)));
+      has_ids = true;
     }
     const auto id = config.given("bos_token_id");
-    if (!id || has_no_bos || !is_known(id->integer())) return;
+    if (!id || has_no_bos || is_default(*id)) return;
     if (files->bos.value_or(id->integer()) != id->integer())
       id->refuse("must be that of bos_token, ", *files->bos, ", got ", id->shown(), ".");
-    files->bos = static_cast<int32_t>(id->integer());
+    files->bos = static_cast<int32_t>(id->integer(0, result.vocab_size() - 1));
     has_ids = true;
   });
   if (const auto chat = texts.find(kChatTemplate); chat != texts.end()) files->chat_template = chat->second;
   if (files->texts.contains(kTokenizerJson)) {
     files->texts.insert(texts.begin(), texts.end());
     files->texts.erase(kModelConfig);  // each model has its own
-    if (is_of_model && has_ids) files->texts[kGenerationConfig] = generation_text(files->bos, files->eos);
+    if (is_of_model && has_ids) files->texts[kGenerationConfig] = generation_text(files->bos, *files);
   }
   result.files_ = std::move(files);
   return result;

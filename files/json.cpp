@@ -61,7 +61,8 @@ class JsonParser {
   }
   bool number_float(double value, const std::string& digits) {
     if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
-      fail(json_.op_, plain(json_.file_), " must have numbers that a float64 can hold, got ", digits, ".");
+      fail(json_.op_, plain(json_.file_), " must have numbers that a float64 can hold, got ",
+           digits.substr(0, kLongest), ".");
     return add(Kind::number, 0).number = value, true;
   }
   bool string(const std::string& text) {
@@ -92,12 +93,13 @@ class JsonParser {
     what = what.substr(0, what.find("; last read: "));
     for (const std::string_view before : {"] ", "column ", ": ", " - "})
       what.remove_prefix(what.find(before) == what.npos ? 0 : what.find(before) + before.size());
-    refuse(std::min(position, text_.size() + 1) - 1, what);
+    refuse(std::min(position, text_.size() + 1) - 1, what.substr(0, kLongest));
   }
 
  private:
   using Kind = Json::Kind;
   using Node = Json::Node;
+  static constexpr size_t kLongest = 200;  // bytes of a number in a message
 
   [[noreturn]] void refuse(size_t at, std::string_view why) const {
     const std::string_view before = text_.substr(0, at), rest = text_.substr(at);
@@ -313,9 +315,10 @@ void Field::must_have_only(const std::vector<std::string_view>& known) const {
 void check_members(const Field& object, std::span<const std::string_view> known,
                    std::span<const Harmless> harmless, bool is_false_usual) {
   for (const auto& [key, value] : object.members()) {
-    const std::string name = concat(" ", key, " ");
+    const std::string name = concat(" ", key, " "), with_value = concat(" ", key, "=", value.shown(), " ");
     const auto is_it = [&](const Harmless& one) {
-      return concat(" ", one.names).find(name) != std::string::npos;
+      const std::string names = concat(" ", one.names);
+      return names.find(name) != names.npos || names.find(with_value) != names.npos;
     };
     const bool is_empty = value.is_null() || (is_false_usual && value.is_flag() && !value.flag()) ||
                           (value.is_text() && value.text().empty()) ||

@@ -129,14 +129,15 @@ class Field {
 inline Field Json::root() const { return {*this, 0}; }
 inline void Json::call(const Field& field, std::string name) { names_[field.node_] = std::move(name); }
 
-/// Members of an object that change no result, each name before a space, and why.
+/// Members of an object that change no result, each name before a space, and why. "name=false" is a member
+/// that changes none with this value alone.
 struct Harmless {
   std::string_view names, reason;
 };
 /// Throws Error for members of an object that are neither known nor harmless, unless they are null, empty or,
 /// if that is what a missing one means, false.
 void check_members(const Field& object, std::span<const std::string_view> known,
-                   std::span<const Harmless> harmless, bool is_false_usual = true);
+                   std::span<const Harmless> harmless, bool is_false_usual = false);
 
 /// `text` as JSON, with quotes. Throws Error if it is not UTF-8.
 std::string json_text(std::string_view text);

@@ -59,8 +59,9 @@ TensorEntry read_entry(std::string_view name, const Field& field) {
   field.must_have_only({"dtype", "shape", "data_offsets"});
   const Field dtype = field.at("dtype"), shape = field.at("shape"), offsets = field.at("data_offsets");
   TensorEntry entry{.name = std::string(name), .dtype = std::string(dtype.text()), .shape = {}};
-  uint64_t bytes = dtype_size(entry.dtype);
-  if (bytes == 0) dtype.refuse("must be one that safetensors defines, got ", dtype.shown(), ".");
+  const uint64_t bits = dtype_bits(entry.dtype);
+  uint64_t bytes = std::max<uint64_t>(bits / 8, 1);
+  if (bits == 0) dtype.refuse("must be one that safetensors defines, got ", dtype.shown(), ".");
 
   const std::vector<Field> sizes = shape.items();
   if (sizes.size() > kMaxDims)
@@ -76,6 +77,11 @@ TensorEntry read_entry(std::string_view name, const Field& field) {
     entry.shape.push_back(size);
   }
   if (is_empty) bytes = 0;
+  if (bits < 8) {  // Several numbers share a byte.
+    if (bytes * bits % 8 != 0)
+      shape.refuse("must have numbers of ", bits, " bits that fill whole bytes, got ", entry.shape, ".");
+    bytes = bytes / 8 * bits + bytes % 8 * bits / 8;
+  }
 
   const std::vector<Field> ends = offsets.items();
   if (ends.size() != 2) offsets.refuse("must be two numbers, got ", ends.size(), ".");
@@ -164,13 +170,14 @@ class Contents {
 
 }  // namespace
 
-uint64_t dtype_size(std::string_view dtype) {
-  static const std::map<std::string_view, uint64_t> sizes = {
-      {"U64", 8},     {"I64", 8},  {"F64", 8}, {"C64", 8}, {"F32", 4}, {"U32", 4},
-      {"I32", 4},     {"BF16", 2}, {"F16", 2}, {"U16", 2}, {"I16", 2}, {"F8_E5M2", 1},
-      {"F8_E4M3", 1}, {"I8", 1},   {"U8", 1},  {"BOOL", 1}};
-  const auto found = sizes.find(dtype);
-  return found == sizes.end() ? 0 : found->second;
+uint64_t dtype_bits(std::string_view dtype) {
+  static const std::map<std::string_view, uint64_t> bits = {
+      {"U64", 64},        {"I64", 64},    {"F64", 64},    {"C64", 64}, {"F32", 32},        {"U32", 32},
+      {"I32", 32},        {"BF16", 16},   {"F16", 16},    {"U16", 16}, {"I16", 16},        {"F8_E5M2", 8},
+      {"F8_E4M3", 8},     {"F8_E8M0", 8}, {"I8", 8},      {"U8", 8},   {"F8_E4M3FNUZ", 8}, {"BOOL", 8},
+      {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4}};
+  const auto found = bits.find(dtype);
+  return found == bits.end() ? 0 : found->second;
 }
 
 TensorHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes, const std::string& file) {

@@ -30,8 +30,8 @@ namespace gradus::nn {
 /// Texts by name: the member __metadata__ of the header, or the values of a checkpoint that are no tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// Bytes of one number of a dtype as safetensors names it; 0 for an unknown one.
-uint64_t dtype_size(std::string_view dtype);
+/// Bits of one number of a dtype as safetensors names it; 0 for an unknown one.
+uint64_t dtype_bits(std::string_view dtype);
 
 /// A tensor's place in a file.
 struct TensorEntry {

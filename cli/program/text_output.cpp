@@ -46,7 +46,9 @@ std::string write_continuation(const models::Decoder& model, const data::Tokeniz
                                const std::vector<int64_t>& tokens, const models::SampleOptions& options,
                                Generator& generator, std::ostream& out, const TextEnd& end) {
   data::DecodeStream decoded(tokenizer);
-  data::StopStrings wanted(end.stop);
+  std::vector<std::string> stop = tokenizer.stop_strings();
+  stop.insert(stop.end(), end.stop.begin(), end.stop.end());
+  data::StopStrings wanted(stop);
   std::vector<int32_t> ends = tokenizer.eos();
   if (end.token) ends.push_back(*end.token);
   std::string text;

@@ -43,8 +43,8 @@ class EventStream {
 /// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
 void turn_signals_of_writing_into_errors();
 
-/// Conditions that end a sample before it has all its tokens, besides the tokens that end a text
-/// (Tokenizer::eos()), which are not written.
+/// Conditions that end a sample before it has all its tokens, besides the tokens and the strings that
+/// end a text (Tokenizer::eos(), stop_strings()), which are not written.
 struct TextEnd {
   std::vector<std::string> stop = {};      ///< the sample ends before these strings
   std::function<bool()> interrupted = {};  ///< asked after each token

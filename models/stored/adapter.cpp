@@ -31,9 +31,11 @@ constexpr files::Harmless kHarmlessOfAdapters[] = {
     {"fan_in_fan_out ", "A and B have the same shapes and the same product in both layouts"},
     {"eva_config corda_config loftq_config ", "they give A and B their first values"},
     {"megatron_core qalora_group_size ", "options of methods that are off"},
+    {"use_dora=false use_qalora=false lora_bias=false ensure_weight_tying=false merge_weights=false ",
+     "methods that are off"},
 };
 
-/// The end of a name that a pattern of PEFT's matches. Regular expressions are refused.
+/// The end of a name that a pattern of PEFT's matches. Of regular expressions, only dots are accepted.
 std::string plain_end(std::string_view key, const files::Field& field) {
   if (key.empty() || key.find_first_of("\\^$*+?()[]{}|") != key.npos)
     field.refuse("must be for the name of a layer, got ", files::in_quotes(key), ".");
@@ -46,11 +48,20 @@ AdapterConfig read_config(const files::FolderSnapshot& adapter) {
   return adapter_config_from_json(adapter.text(kAdapterConfig), config_path(adapter).string());
 }
 
-/// The value of the first end of a layer's name, as PEFT finds it in the whole name.
+/// Whether PEFT's re.match(rf"(.*\.)?({pattern})$", layer) finds a pattern, in which . is any character.
+bool is_end_of(const std::string& pattern, const std::string& layer) {
+  if (pattern.size() > layer.size()) return false;
+  const size_t start = layer.size() - pattern.size();
+  return (start == 0 || layer[start - 1] == '.') &&
+         std::equal(pattern.begin(), pattern.end(), layer.begin() + static_cast<ptrdiff_t>(start),
+                    [](char wanted, char given) { return wanted == '.' || wanted == given; });
+}
+
+/// The value of the first pattern that a layer's whole name matches.
 template <class T>
 T value_of(const std::vector<std::pair<std::string, T>>& values, const std::string& layer, T otherwise) {
-  for (const auto& [end, value] : values)
-    if (concat(".", layer).ends_with(concat(".", end))) return value;
+  for (const auto& [pattern, value] : values)
+    if (is_end_of(pattern, layer)) return value;
   return otherwise;
 }
 
@@ -173,8 +184,12 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
                             nn::LoRAOptions{.rank = down[0],
                                             .alpha = config.is_rank_stabilized ? alpha * std::sqrt(r) : alpha,
                                             .dropout = config.dropout});
-    lora.A.detach().copy_(tensors.read(*a->second));
-    lora.B.detach().copy_(tensors.read(*b->second));
+    for (const auto& [factor, entry] : {std::pair(&lora.A, a->second), {&lora.B, b->second}}) {
+      const Tensor values = tensors.read(*entry);
+      if (!is_floating(values.dtype()))
+        refuse(files::in_quotes(entry->name), " must be F32, F16, BF16 or F64, got ", entry->dtype, ".");
+      factor->detach().copy_(values);
+    }
     entries.erase(a);
     entries.erase(b);
   }

@@ -28,6 +28,11 @@ constexpr files::Harmless kHarmless[] = {
     {"output_attentions output_hidden_states output_scores return_dict return_dict_in_generate ",
      "they say what else is returned"},
     {"initializer_range initializer_factor n_special predict_special_tokens ", "of training's first step"},
+    {"is_causal=true is_encoder_decoder=false is_decoder=false add_cross_attention=false "
+     "tie_encoder_decoder=false attention_bias=false mlp_bias=false rope_interleaved=false use_mrope=false "
+     "scale_attn_by_inverse_layer_idx=false use_sliding_window=false use_bidirectional_attention=false "
+     "use_qk_norm=false qk_layernorm=false remove_invalid_values=false tf_legacy_loss=false ",
+     "what the models here do"},
     {"do_sample early_stopping max_length min_length max_new_tokens num_beams num_beam_groups "
      "max_sequence_length diversity_penalty temperature top_k top_p typical_p repetition_penalty "
      "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences ",

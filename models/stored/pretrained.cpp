@@ -242,7 +242,12 @@ class StoredModel {
                          [](const StoredParameter& one) { return one.is_vocab; });
   }
 
-  Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
+  Tensor read(const std::string& name) {
+    Tensor values = tensors_.read(stored_names_.at(name));
+    if (!is_floating(values.dtype()))
+      refuse(name, " must be F32, F16, BF16 or F64, got ", gradus::name(values.dtype()), ".");
+    return values;
+  }
 
   DecoderConfig config_;
   nn::TensorFolder tensors_;

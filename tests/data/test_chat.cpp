@@ -235,6 +235,18 @@ TEST_CASE("in every format an answer counts with the token that ends it, and BOS
     const Example none = format.example({{"user", "Who?"}, unweighed});
     CHECK(std::count(none.counts.begin(), none.counts.end(), true) == 0);
   }
+  // Llama 3.1's template writes its dates into the first message alone, which it makes if there is none.
+  const auto header = [](const std::string& role) {
+    return "<|start_header_id|>" + role + "<|end_header_id|>\n\n";
+  };
+  const std::string first =
+      "<|im_end|>" + header("system") + "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
+  const ChatFormat dated = ChatFormat::of(tokenizer, "llama3.1").value();
+  CHECK(tokenizer.decode(dated.prompt({{"system", "a "}, {"user", "q"}, {"system", "b"}, {"user", "r"}})) ==
+        first + "a<|eot_id|>" + header("user") + "q<|eot_id|>" + header("system") + "b<|eot_id|>" +
+            header("user") + "r<|eot_id|>" + header("assistant"));
+  CHECK(tokenizer.decode(dated.prompt({{"user", "q"}})) ==
+        first + "<|eot_id|>" + header("user") + "q<|eot_id|>" + header("assistant"));
   // The white space of str.isspace(), and characters beside it.
   const std::string space =
       "\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000";
@@ -263,6 +275,16 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
     CHECK(read(line(harmless), "chatml").tokens == plain.tokens);
   CHECK_THAT(shown(tokenizer, read(line(R"(,"reasoning_content":"\nsee\n")"), "qwen3")),
              ContainsSubstring("[<think>\nsee\n</think>\n\na<|im_end|>]"));
+  const Example twice = read(
+      R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"x</think>y</think>\nz"}]})",
+      "qwen3");
+  CHECK_THAT(shown(tokenizer, twice), ContainsSubstring("[<think>\nx\n</think>\n\nz<|im_end|>]"));
+  // What a tool answers is no question, so the thoughts before it stay.
+  const Example tool = read(
+      R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"<think>\nt\n</think>\n\na"},)"
+      R"({"role":"user","content":"<tool_response>r</tool_response>"},{"role":"assistant","content":"b"}]})",
+      "qwen3");
+  CHECK_THAT(shown(tokenizer, tool), ContainsSubstring("[<think>\nt\n</think>\n\na<|im_end|>]"));
   CHECK_THAT(testing::error_of([&] { read(line(R"(,"weight":0)"), "chatml"); }),
              ContainsSubstring("left out"));
   for (const std::string name :
@@ -273,6 +295,8 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
     for (const std::string value : {"\"x\"", "false"})
       CHECK_THAT(testing::error_of([&] { read(line(",\"" + name + "\":" + value), "chatml"); }),
                  ContainsSubstring(name + " is not read"));
+  CHECK_ERROR(read(R"({"messages":[{"role":"user","content":"q","reasoning_content":"x"}]})", "qwen3"),
+              "have no reasoning_content, which only answers in qwen3 have");
   for (const char* wrong : {R"(,"weight":0.5)", R"(,"weight":2)", R"(,"reasoning_content":"x")"})
     CHECK(testing::error_of([&] { read(line(wrong), "chatml"); }) != "");
 }

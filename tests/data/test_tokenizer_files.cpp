@@ -140,6 +140,9 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
       {"config.json", R"({"eos_token_id": [65, 50256, 66]})", "", {65, 66}},
       {"config.json", R"({"eos_token_id": null})", "", {257}},
       {"config.json", R"({"eos_token_id": 65, "bos_token_id": 50256})", "", {65}},
+      {"config.json", R"({"eos_token_id": [65, 300]})",
+       "eos_token_id[1] must be a whole number from 0 to 257, got 300"},
+      {"config.json", R"({"bos_token_id": -1})", "bos_token_id must be a whole number from 0 to 257, got -1"},
       {"tokenizer_config.json", R"({"add_bos_token": false, "add_eos_token": null})", "", {257}},
       {"tokenizer_config.json", R"({"add_bos_token": true})",
        "add_bos_token must be what the post_processor of tokenizer.json does, which adds none, got true."},
@@ -191,6 +194,42 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
   CHECK(load_tokenizer(copy.path()).bos() == 66);
   write_file(theirs / "added_tokens.json", R"({"<a>": 300})");
   CHECK_ERROR(load_tokenizer(theirs.path()), "must be an added token of tokenizer.json");
+}
+
+TEST_CASE("generation_config.json ends texts, and what it forbids or forces is refused", "[needs.formats]") {
+  const TemporaryFolder folder;
+  write_file(folder / "vocab.json", small_vocab("t o\n", {"<|endoftext|>"}));
+  write_file(folder / "merges.txt", "t o\n");
+  const auto load = [&](const std::string& text) {
+    write_file(folder / "generation_config.json", text);
+    return load_tokenizer(folder.path());
+  };
+  const std::vector<std::string> both = {"\n\"User:\"", "###"};
+  const Tokenizer tokenizer =
+      load(R"({"stop_strings": ["\n\"User:\"", "###"], "eos_token_id": 65, "temperature": 0.6})");
+  CHECK(tokenizer.stop_strings() == both);
+  CHECK(load(R"({"stop_strings": "###"})").stop_strings() == std::vector<std::string>{"###"});
+  CHECK(load(R"({"stop_strings": null, "do_sample": true, "max_length": 20, "output_scores": false})")
+            .stop_strings()
+            .empty());
+  // Of both kinds of folders, copies keep them.
+  const TemporaryFolder theirs;
+  std::filesystem::copy(gradus::testing::test_files() / "data/theirs/llama3/tokenizer.json",
+                        theirs / "tokenizer.json");
+  write_file(theirs / "generation_config.json",
+             R"({"stop_strings": ["\n\"User:\"", "###"], "eos_token_id": 65})");
+  for (const Tokenizer& one : {tokenizer, load_tokenizer(theirs.path())}) {
+    const TemporaryFolder copy;
+    save_tokenizer(one, copy.path());
+    CHECK(load_tokenizer(copy.path()).stop_strings() == both);
+    CHECK(load_tokenizer(copy.path()).eos() == Tokens{65});
+  }
+  for (const char* name : {"suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "forced_eos_token_id",
+                           "sequence_bias", "guidance_scale", "a_field_of_2030"})
+    CHECK_ERROR(load(gradus::concat("{\"", name, "\": [1]}")),
+                gradus::concat(name, " is not read and may change the meaning"));
+  CHECK_ERROR(load(R"({"stop_strings": ["#", ""]})"), "stop_strings[1] must not be empty.");
+  CHECK_ERROR(load(R"({"stop_strings": [7]})"), "stop_strings[0] must be a string, got 7.");
 }
 
 TEST_CASE("GPT-2's files are refused with the reason") {

@@ -75,7 +75,7 @@ void read_checkpoint(std::string_view bytes) {
 void read_pickle(std::string_view bytes) {
   const foreign::Pickle pickle = foreign::read_pickle(bytes, kFile);
   for (const auto& [name, tensor] : pickle.tensors)
-    require(nn::dtype_size(tensor.dtype) > 0 && tensor.numel >= 0 && tensor.offset >= 0,
+    require(nn::dtype_bits(tensor.dtype) >= 8 && tensor.numel >= 0 && tensor.offset >= 0,
             "tensors have a place");
 }
 

@@ -150,6 +150,11 @@ TEST_CASE("patterns match whole parts of the names that PEFT sees, the first tha
   CHECK(scales("{\"1.mlp." + layer + "\": 6, \"" + layer + "\": 8}") == std::vector<double>{4, 3});
   CHECK(scales("{\"" + layer.substr(1) + "\": 8, \"ransformer.h.0.mlp." + layer + "\": 8}") ==
         std::vector<double>{2, 2});
+  CHECK(scales("{\"" + std::string(is_gpt2 ? "c.fc" : "up.proj") + "\": 8}") == std::vector<double>{4, 4});
+  CHECK(scales(is_gpt2 ? R"({"h.1.mlp.c..c": 8})" : R"({"layers.1.mlp.u..proj": 8})") ==
+        std::vector<double>{2, 4});
+  CHECK(scales(R"({"..mlp.)" + layer + R"(": 8})") == std::vector<double>{4, 4});
+  CHECK(scales(R"({".....0.mlp.)" + layer + R"(": 8})") == std::vector<double>{2, 2});
   saved.set("rank_pattern", json{{before + "0.mlp." + layer, 2}, {layer, 3}});
   CHECK_THAT(saved.refusal(),
              Catch::Matchers::ContainsSubstring("must have the rank of adapter_config.json, 3, got 2"));
@@ -188,6 +193,8 @@ TEST_CASE("adapters are refused by name") {
        {"lora_bias", "use_qalora", "alora_invocation_tokens", "layer_replication", "target_parameters",
         "arrow_config", "trainable_token_indices", "a_field_of_2030"})
     refuses(field, json{{"a", 1}}, concat(field, " is not read and may change the meaning"));
+  for (const char* field : {"use_lora", "scale_by_rank"})
+    refuses(field, false, concat(field, " is not read"));
   refuses("modules_to_save", {"lm_head"},
           "modules_to_save is not read and may change the meaning; it must be left out, got a list of 1");
   refuses("bias", "all", "bias must be 'none', got 'all'.");
@@ -203,9 +210,14 @@ TEST_CASE("adapters are refused by name") {
   for (const char* field :
        {"target_modules", "layers_to_transform", "auto_mapping", "peft_version", "loftq_config"})
     saved.set(field, "x");
+  for (const char* field : {"use_dora", "lora_bias", "use_qalora", "ensure_weight_tying"})
+    saved.set(field, false);
   CHECK(saved.refusal() == "");
 
-  nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
+  nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile), flags = tensors;
+  flags.begin()->second = gt(flags.begin()->second, 0.0);
+  nn::save_safetensors(saved.folder / kAdapterFile, flags);
+  CHECK_HAS(saved.refusal(), "must be F32, F16, BF16 or F64, got BOOL.");
   tensors.emplace("base_model.model.lm_head.lora_A.weight", zeros({2, 8}));
   nn::save_safetensors(saved.folder / kAdapterFile, tensors);
   CHECK_HAS(saved.refusal(), "got 'base_model.model.lm_head.lora_A.weight'.");

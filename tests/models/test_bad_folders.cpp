@@ -50,6 +50,16 @@ const BadFolder kBadTensors[] = {
        f.tensors["h.0.mlp.c_fc.weight"].shape = {64, 16};
      },
      "misshaped: h.0.mlp.c_fc.weight (64, 16) for (16, 64). Hint"},
+    {"whole numbers",
+     [](Foreign& f) {
+       f.tensors["ln_f.bias"] = {"I64", {16}, std::string(128, '\0')};
+     },
+     "ln_f.bias must be F32, F16, BF16 or F64, got int64."},
+    {"flags",
+     [](Foreign& f) {
+       f.tensors["h.0.attn.c_attn.bias"] = {"BOOL", {48}, std::string(48, '\1')};
+     },
+     "h.0.attn.c_attn.bias must be F32, F16, BF16 or F64, got bool."},
     {"a vocabulary that is longer, but not filled up", [](Foreign& f) { f.pad("wte.weight", 12); },
      "misshaped: wte.weight (12, 16) for (11, 16). Hint"},
     {"one filled up too far", [](Foreign& f) { f.pad("wte.weight", 1088); },

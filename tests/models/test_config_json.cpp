@@ -123,11 +123,32 @@ TEST_CASE(
   for (const char* key : {"torch_dtype", "transformers_version", "use_cache", "eos_token_id", "summary_type",
                           "_name_or_path", "temperature"})
     config[key] = 7;
-  for (const json& none : {json(), json(false), json(""), json::object(), json::array()})
+  for (const json& none : {json(), json(""), json::object(), json::array()})
     for (const char* key : {"quantization_config", "pruned_heads", "a_field_of_2030"}) {
       config[key] = none;
       CHECK(read(config) == read(llama()));
     }
+}
+
+TEST_CASE("a field may be false only if a model without it does the same") {
+  json config = llama();
+  for (const char* key :
+       {"mlp_bias", "is_decoder", "use_sliding_window", "add_cross_attention", "rope_interleaved"})
+    config[key] = false;
+  config["is_causal"] = true;
+  CHECK(read(config) == read(llama()));
+  for (const char* key :
+       {"is_causal", "use_causal_mask", "scale_attention", "normalize_before", "a_field_of_2030"}) {
+    json other = llama();
+    other[key] = false;
+    CHECK_ERROR(read(other),
+                concat(key, " is not read and may change the meaning; it must be left out, got false."));
+  }
+  for (const char* key : {"mlp_bias", "is_encoder_decoder", "use_bidirectional_attention"}) {
+    json other = llama();
+    other[key] = true;
+    CHECK_ERROR(read(other), concat(key, " is not read"));
+  }
 }
 
 TEST_CASE("YaRN's frequencies and attention factor are transformers'") {
@@ -204,6 +225,7 @@ const Bad kBadGpt2[] = {
     {R"({"n_layer": 2.5})", "n_layer must be a whole number of 64 bits, got 2.5."},
     {R"({"resid_pdrop": "x"})", "resid_pdrop must be a number, got 'x'."},
     {R"({"attn_pdrop": 0.5})", "f must have equal dropouts, got resid_pdrop 0.25 and attn_pdrop 0.5."},
+    {R"({"embd_pdrop": null})", "f must have equal dropouts, got resid_pdrop 0.25 and embd_pdrop 0.1."},
     {R"({"gradus_bias": 1})", "gradus_bias must be true or false, got 1."},
     {"[]", "f must be an object"},
 };

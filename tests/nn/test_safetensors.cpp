@@ -114,6 +114,23 @@ TEST_CASE("bfloat16 becomes float32 exactly") {
                    tensor(std::vector<float>{1, -3.140625F, 0x1p-133F, -inf}, {4}), 0.0) == "");
 }
 
+TEST_CASE("numbers of less than a byte fill whole bytes") {
+  const auto header = [](const std::string& dtype, const std::string& shape, uint64_t size) {
+    const std::string ends = "[0," + std::to_string(size) + "]";
+    return parse_safetensors_header("{" + entry("a", dtype, shape, ends) + "}", size, "f").entries[0].end;
+  };
+  for (const auto& [dtype, shape, size] : {std::tuple{"F4", "[3,2]", 3},
+                                           {"F4", "[16]", 8},
+                                           {"F6_E2M3", "[4]", 3},
+                                           {"F6_E3M2", "[5,4]", 15},
+                                           {"F4", "[0,3]", 0},
+                                           {"F8_E5M2FNUZ", "[3]", 3}})
+    CHECK(header(dtype, shape, static_cast<uint64_t>(size)) == static_cast<uint64_t>(size));
+  for (const auto& [dtype, shape] : {std::pair{"F4", "[3]"}, {"F6_E2M3", "[2]"}, {"F6_E3M2", "[3,3]"}})
+    CHECK_ERROR(header(dtype, shape, 2), "bits that fill whole bytes, got");
+  CHECK_ERROR(header("F4", "[8]", 3), "must span the 4 bytes of F4");
+}
+
 TEST_CASE("malformed files are refused, each with its reason") {
   const std::string good = entry("a", "F32", "[1]", "[0,4]");
   const std::string data = bytes_of<float>({1});

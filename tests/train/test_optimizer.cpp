@@ -236,12 +236,31 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
     CHECK_THAT(said(*optimizer), Contains("which the model no longer has. Hint: make the optimizer after"));
 
   const Problem p;
-  CHECK_THROWS_WITH(
-      AdamW({{"w", p.w}, {"x", p.w}}),
-      "[optimizer] each parameter must be listed once, under a name of its own, got x, which is w.");
+  CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"x", p.w}}),
+                    "[optimizer] each parameter must be listed once, under a name of its own, got x, which "
+                    "shares elements with w.");
   CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"w", p.b}}), Contains("got w twice."));
   CHECK_THROWS_WITH(SGD({{"w", p.w * 2.0}}), Contains("w must be a leaf, got the result of mul"));
-  CHECK_THROWS_WITH(WeightAverage({{"w", p.w}, {"x", p.w}}, 0.9), Contains("got x, which is w."));
+  CHECK_THROWS_WITH(WeightAverage({{"w", p.w}, {"x", p.w}}, 0.9),
+                    Contains("got x, which shares elements with w."));
+  // Views of one buffer: the halves may be trained, but not two that share an element, in any order.
+  const Tensor buffer = arange(0, 8).to(DType::float32);
+  const auto piece = [&](int64_t begin, int64_t end) { return buffer.slice(0, begin, end).requires_grad_(); };
+  CHECK_NOTHROW(SGD({{"left", piece(0, 4)}, {"right", piece(4, 8)}, {"none", piece(2, 2)}}));
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{1, 5}, {0, 2}, {2, 3}, {3, 4}, {0, 8}})
+    for (const bool first : {true, false}) {
+      const Tensor other = piece(begin, end), base = piece(0, 4);
+      CHECK_THROWS_WITH(first ? SGD({{"x", other}, {"base", base}}) : SGD({{"base", base}, {"x", other}}),
+                        Contains("which shares elements with "));
+    }
+
+  nn::Linear layer(2, 2, g);
+  AdamW before(layer.named_parameters());
+  nn::add_lora(layer, {.rank = 1, .on = {"*"}}, g);
+  sum(layer(ones({1, 2}))).backward();
+  CHECK_THAT(said(before), Contains("got none that does. Hint: make the optimizer after add_lora()"));
+  CHECK(before.steps() == 0);
+
   nn::Linear d(2, 2, g);
   WeightAverage average(d.named_parameters(), 0.9);
   d.to(DType::float64);

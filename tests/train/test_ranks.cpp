@@ -195,6 +195,38 @@ TEST_CASE("values in bfloat16 are half the bytes, and change the weights little"
   CHECK(train_on(1, rounded, {5})[0].values == train_on(1, config, {5})[0].values);  // no messages
 }
 
+TEST_CASE("the norm of several ranks neither overflows nor vanishes where its squares do") {
+  for (const double size : {1e200, 1e-200, 1e-310, 1.0}) {
+    std::vector<double> norms;
+    for (const int count : {1, 2})
+      ThreadsAsRanks(count).run([&](Communicator& ranks) {
+        struct Two : nn::Module {
+          Tensor a = zeros({}, DType::float64).requires_grad_(),
+                 b = zeros({2}, DType::float64).requires_grad_();
+          void visit(nn::Visitor& v) override { v("a", a), v("b", b); }
+        } model;
+        Recipe recipe{
+            .loss =
+                [&](const data::Batch&) {
+                  return (model.a * 3.0 + sum(model.b * tensor(std::vector<double>{0, 4}, {2}))) * size;
+                },
+            .batches =
+                [](int64_t, Generator&) {
+                  return data::Batch{zeros({1}), zeros({1})};
+                },
+            .optimizer = std::make_unique<SGD>(model.named_parameters()),
+            .schedule = [](int64_t) { return 1.0; },
+            .loop = {.steps = 1, .batch = 2, .micro = 2, .clip = 0}};
+        Trainer trainer(model, std::move(recipe), count > 1 ? &ranks : nullptr);
+        if (ranks.rank() > 0) return trainer.follow({});
+        norms.push_back(trainer.step().grad_norm);
+      });
+    INFO(size);
+    CHECK(std::abs(norms[0] / size - 5) < 1e-8);
+    CHECK(std::abs(norms[1] / size - 5) < 1e-8);
+  }
+}
+
 TEST_CASE("what rounding to bfloat16 loses is added to the next values") {
   const double gradient = 1 + std::ldexp(1, -10);  // bfloat16 has 8 bits of it
   const int steps = 200;

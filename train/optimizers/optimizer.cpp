@@ -29,6 +29,13 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
   }
 }
 
+/// Whether two packed tensors have an element in common.
+bool overlap(const Tensor& a, const Tensor& b) {
+  const auto begin = [](const Tensor& t) { return static_cast<const char*>(t.raw_data()); };
+  const auto end = [&](const Tensor& t) { return begin(t) + t.numel() * element_size(t.dtype()); };
+  return std::max(begin(a), begin(b)) < std::min(end(a), end(b));
+}
+
 /// "h.0.weight" of the buffer "momentum.h.0.weight".
 std::string parameter_of(const std::string& buffer) {
   return buffer.substr(std::min(buffer.find('.') + 1, buffer.size()));
@@ -38,12 +45,14 @@ std::string parameter_of(const std::string& buffer) {
 
 void check(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
-  std::map<const autograd::TensorImpl*, std::string_view> tensors;
-  for (const auto& [name, parameter] : parameters) {
-    const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
-    if (!names.insert(name).second || !is_new)
+  for (auto one = parameters.begin(); one != parameters.end(); ++one) {
+    const auto& [name, parameter] = *one;
+    const auto other = std::find_if(
+        parameters.begin(), one,
+        [&mine = parameter](const NamedParameter& earlier) { return overlap(earlier.second, mine); });
+    if (!names.insert(name).second || other != one)
       fail(who, "each parameter must be listed once, under a name of its own, got ", name,
-           is_new ? " twice." : concat(", which is ", first->second, "."));
+           other == one ? " twice." : concat(", which shares elements with ", other->first, "."));
     if (!parameter.is_contiguous())
       fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())
@@ -82,13 +91,14 @@ void Optimizer::check_step(double lr, double grad_scale) {
     fail("optimizer", "the rate and the factor of the gradients must be finite, got ", lr, " and ",
          grad_scale, ".");
   const Slot *alone = nullptr, *replaced = nullptr;
-  bool any = false;
+  bool any = false, is_trainable = slots_.empty();
   for (Slot& slot : slots_) {
     const Tensor &parameter = slot.parameter(), grad = parameter.grad();
     if (grad.defined() && (grad.shape() != parameter.shape() || grad.dtype() != parameter.dtype()))
       fail("optimizer", "the gradient of ", slot.name(), " must be ", gradus::name(parameter.dtype()), " ",
            parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
     any = any || slot.is_trained();
+    is_trainable = is_trainable || parameter.requires_grad();
     if (!parameter.requires_grad()) continue;
     if (parameter.impl()->use_count() == 1) alone = &slot;
     if (parameter.impl()->replaced) replaced = &slot;
@@ -97,6 +107,10 @@ void Optimizer::check_step(double lr, double grad_scale) {
     fail("optimizer", "its parameters must be those of the model, got ", lost->name(),
          ", which the model no longer has. Hint: make the optimizer after Module::to(), and after a layer is "
          "replaced.");
+  if (!is_trainable)
+    fail("optimizer",
+         "a parameter must require a gradient, got none that does. Hint: make the optimizer after "
+         "add_lora(), which freezes the parameters that are there.");
 }
 
 void Optimizer::step(double lr, double grad_scale, const Updated& updated) {

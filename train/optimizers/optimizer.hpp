@@ -31,7 +31,8 @@ struct ParameterGroup {
 /// freezes.
 using ParameterGroups = std::vector<ParameterGroup>;
 
-/// Throws Error, naming `who`, unless all are packed leaves and listed once, under names of their own.
+/// Throws Error, naming `who`, unless all are packed leaves, with memory of their own, and listed once, under
+/// names of their own.
 void check(const char* who, const NamedParameters& parameters);
 
 class Optimizer {
@@ -44,8 +45,9 @@ class Optimizer {
   using Updated = std::function<void(const Tensor& parameter)>;
   /// Updates all parameters with their gradients times grad_scale (see clip.hpp). With `updated`, other ranks
   /// update those that have none. Throws Error, having changed nothing, if a gradient's shape or dtype is not
-  /// its parameter's, if the model no longer has a parameter, or if lr or grad_scale is not finite. Some
-  /// updates may run on other threads, in the modes of this one; its Profile does not record them.
+  /// its parameter's, if the model no longer has a parameter, if all are frozen, or if lr or grad_scale is
+  /// not finite. Some updates may run on other threads, in the modes of this one; its Profile does not record
+  /// them.
   void step(double lr, double grad_scale = 1.0, const Updated& updated = {});
   /// The same at the rate of its options. Throws Error if they have none.
   void step();

@@ -17,6 +17,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
+#include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/gradient_exchange.hpp"
 
 namespace gradus::train {
@@ -91,11 +92,20 @@ class SharedGradients : public GradientExchange {
   }
 
   double norm() const override {
-    std::vector<double> norms(parts_.size());
-    for (size_t i = 0; i < parts_.size(); ++i)
-      if (owns(parts_[i])) norms[i] = sum_of_squares(parts_[i].parameter.grad());
-    add_ranks(&ranks_, norms);
-    return std::sqrt(sum_of(norms));  // in the order of the parameters, so that the owners do not matter
+    // In the order of the parameters, so that the owners do not matter.
+    const auto of_all = [&](const auto& of_one) {
+      std::vector<double> numbers(parts_.size());
+      for (size_t i = 0; i < parts_.size(); ++i)
+        if (owns(parts_[i])) numbers[i] = of_one(parts_[i].parameter.grad());
+      add_ranks(&ranks_, numbers);
+      return numbers;
+    };
+    if (const double squares = sum_of(of_all(sum_of_squares)); std::isnormal(squares))
+      return std::sqrt(squares);
+    double root = 0;  // where squares overflow or vanish
+    for (const double one : of_all([](const Tensor& x) { return train::norm({x}); }))
+      root = std::hypot(root, one);
+    return root;
   }
 
   void update(const Update& update) override {

@@ -30,6 +30,9 @@ std::string page(const std::string& title) {
 
 /// The input of tokenizer.js.
 Json tokenizer_json(const data::Tokenizer& tokenizer) {
+  if (!tokenizer.stop_strings().empty())
+    fail("export", "web needs a generation_config.json without stop_strings, got ",
+         tokenizer.stop_strings().size(), ".");
   Json json = {{"kind", tokenizer.kind()},
                {"prefix", tokenizer.prefix()},
                {"ends", tokenizer.eos()},

@@ -16,7 +16,7 @@
 namespace gradus::foreign {
 namespace {
 
-using nn::TensorEntry, nn::TensorFile, nn::dtype_size;
+using nn::TensorEntry, nn::TensorFile, nn::dtype_bits;
 
 constexpr std::string_view kOldCheckpoint = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
 
@@ -58,7 +58,7 @@ class StridedFile final : public TensorFile {
   };
 
   void add(TensorEntry entry, uint64_t begin, uint64_t storage_bytes, Place place) {
-    const uint64_t size = dtype_size(entry.dtype);
+    const uint64_t size = dtype_bits(entry.dtype) / 8;
     check_sizes(op_, entry.shape);
     const auto count = static_cast<uint64_t>(entry.shape.numel());
     uint64_t last = 0;
@@ -88,7 +88,7 @@ class StridedFile final : public TensorFile {
     for (auto& [name, tensor] : pickle.tensors) {
       const std::string member = concat(folder, "data/", tensor.storage);
       const auto storage = zip_->entries().find(member);
-      const uint64_t size = dtype_size(tensor.dtype);
+      const uint64_t size = dtype_bits(tensor.dtype) / 8;
       if (storage == zip_->entries().end() ||
           storage->second.bytes / size != static_cast<uint64_t>(tensor.numel))
         refuse("the storage of ", files::in_quotes(name), " must have ", tensor.numel, " elements of ",
@@ -109,7 +109,7 @@ class StridedFile final : public TensorFile {
       loaded_ = {place.member, zip_->read(place.member)};
     }
     const std::string_view storage = std::string_view(loaded_->second).substr(entry.begin);
-    const uint64_t size = dtype_size(entry.dtype), bytes = entry.end - entry.begin;
+    const uint64_t size = dtype_bits(entry.dtype) / 8, bytes = entry.end - entry.begin;
     stream_.clear();
     if (bytes == 0 || place.strides == contiguous_strides(entry.shape)) {
       buffer_.show(storage.substr(0, bytes));

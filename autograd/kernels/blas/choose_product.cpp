@@ -10,6 +10,7 @@ namespace {
 // Fewer queries do not repay the transposition of the keys. A product with transposed scores does not
 // transpose them.
 constexpr int64_t kFewQueries = 4;
+constexpr int64_t kLongRow = 1 << 15;  // linear_few_rows adds in order, which loses digits of longer sums
 constexpr int64_t kTinyProduct = 400;  // multiplications; a call of BLAS costs more
 
 bool is_tiny(const ProductTraits& p) {
@@ -37,7 +38,7 @@ ProductCode choose_product(const ProductTraits& p) {
   if (p.weight == WeightFormat::bfloat16) return linear_few_rows;
   if (p.place == ProductPlace::attention && (p.m >= kFewQueries || p.a_transposed)) return attention_loops;
   if (is_tiny(p)) return plain_dots;
-  if (p.place == ProductPlace::linear && p.m <= kFewRows) return linear_few_rows;
+  if (p.place == ProductPlace::linear && p.m <= kFewRows && p.k <= kLongRow) return linear_few_rows;
   if (beats_blas(p)) return multiply_floats;
   return p.m == 1 || p.n == 1 ? gemv : gemm;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
@@ -24,6 +25,8 @@ namespace {
 [[maybe_unused]] const std::string& found_at_start = blas_kernels_found();
 
 constexpr int64_t kTileMultiple = 16;  // tile edges fall between the register tiles of BLAS kernels
+// Products that are added in order. BLAS adds those of gemm in blocks of a few hundred.
+constexpr int64_t kLongSum = 1 << 15, kLongVector = 1 << 11;
 
 /// Requires check_sizes().
 int blas_int(int64_t size) { return static_cast<int>(size); }
@@ -85,11 +88,12 @@ void call_gemm(const Product<T>& p) {
        blas_int(p.lda), p.b, blas_int(p.ldb), T{1}, p.c, blas_int(p.ldc));
 }
 
-/// The same for a c of one row or one column.
+/// The same for a c of one row or one column. Products with rows of a matrix are summed in several lanes, so
+/// they lose less.
 template <class T>
 void call_gemv(const Product<T>& p) {
   constexpr auto gemv = choose<T>(cblas_sgemv, cblas_dgemv);
-  if (p.m == 1)
+  if (p.m == 1 && (p.n > 1 || p.ta))
     gemv(CblasRowMajor, cblas(!p.tb), blas_int(p.tb ? p.n : p.k), blas_int(p.tb ? p.k : p.n), T{1}, p.b,
          blas_int(p.ldb), p.a, blas_int(p.ta ? p.lda : 1), T{1}, p.c, 1);
   else
@@ -135,7 +139,30 @@ void multiply_without_blas(const Product<T>& p) {
 }
 
 template <class T>
+void multiply(Product<T> p);
+
+/// Adds the halves of a long sum, because the error of a running sum grows with its length.
+template <class T>
+void multiply_halves(Product<T> first) {
+  Product<T> second = first;
+  first.k = ceil_div(first.k / 2, kTileMultiple) * kTileMultiple;
+  second.k -= first.k;
+  second.a += first.k * (first.ta ? first.lda : 1);
+  second.b += first.k * (first.tb ? 1 : first.ldb);
+  std::vector<T> sums(static_cast<size_t>(first.m * first.n));
+  second.c = sums.data();
+  second.ldc = first.n;
+  second.add = false;
+  second.bias = nullptr;
+  multiply(first);
+  multiply(second);
+  for (int64_t i = 0; i < first.m; ++i)
+    for (int64_t j = 0; j < first.n; ++j) first.c[i * first.ldc + j] += second.c[i * first.n + j];
+}
+
+template <class T>
 void multiply(Product<T> p) {
+  if (p.k > (p.code == ProductCode::gemv ? kLongVector : kLongSum)) return multiply_halves(p);
   if (p.code == ProductCode::plain_dots || p.code == ProductCode::multiply_floats)
     return multiply_without_blas(p);
   if (p.diagonal < p.n) {  // of whole blocks of rows

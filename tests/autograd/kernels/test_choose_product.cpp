@@ -52,7 +52,8 @@ TEST_CASE("tiny products are plain dots, one row or column is gemv's, and few ro
   CHECK(choose_product({.m = 1, .n = 400, .k = 1}) == gemv);
   CHECK(choose_product({.m = 2, .n = 2, .k = 0}) == plain_dots);
   CHECK(choose_product({.m = 1, .n = 3, .k = 5, .place = ProductPlace::linear}) == plain_dots);
-  CHECK(choose_product({.m = 8, .n = 100, .k = 100, .place = ProductPlace::linear}) == linear_few_rows);
+  CHECK(choose_product({.m = 8, .n = 100, .k = 1 << 15, .place = ProductPlace::linear}) == linear_few_rows);
+  CHECK(choose_product({.m = 8, .n = 100, .k = (1 << 15) + 1, .place = ProductPlace::linear}) == gemm);
   CHECK(choose_product({.m = 9, .n = 100, .k = 100, .place = ProductPlace::linear}) == gemm);
 }
 

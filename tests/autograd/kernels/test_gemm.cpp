@@ -210,6 +210,43 @@ TEST_CASE("sizes that BLAS cannot hold are refused", "[gemm]") {
   CHECK_THROWS_AS(gemm(Trans::no, Trans::no, huge, 2, 2, &unused, 2, &unused, 2, &unused, 2), Error);
 }
 
+// Of equal terms each rounding errs to the same side: a running sum of 10^6 is off by 10^-3.
+TEST_CASE("long sums of products keep their digits, whatever code computes them", "[gemm]") {
+  const int64_t k = 1'000'000;
+  const std::vector<float> a(3 * k, 0.1F), b(3 * k, 0.3F), bias(3, 5.0F);
+  const double right = k * double{0.1F} * double{0.3F};
+  for (const Trans ta : kBoth)
+    for (const Trans tb : kBoth)
+      for (const auto& [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {1, 3}, {3, 1}, {3, 3}}) {
+        INFO("m " << m << ", n " << n << ", transposed " << (ta == Trans::yes) << (tb == Trans::yes));
+        std::vector<float> c(20, 2.0F);
+        gemm(ta, tb, m, n, k, 1.0F, a.data(), ta == Trans::yes ? m : k, b.data(), tb == Trans::yes ? k : n,
+             3.0F, c.data(), 5);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) CHECK(std::abs(c[i * 5 + j] / (right + 6) - 1) < 1e-5);
+          CHECK(c[i * 5 + n] == 2.0F);
+        }
+        linear(m, n, k, c.data(), a.data(), k, b.data(), bias.data());
+        for (int64_t i = 0; i < m * n; ++i) CHECK(std::abs(c[i] / (right + 5) - 1) < 1e-5);
+      }
+  std::vector<float> squares(9);
+  gram(Trans::yes, 3, k, a.data(), 3, squares.data());
+  for (const float square : squares) CHECK(std::abs(square / (k * double{0.1F} * double{0.1F}) - 1) < 1e-5);
+}
+
+// Terms of different sizes, which only their own partners match.
+TEMPLATE_TEST_CASE("long products agree with three loops", "[gemm]", float, double) {
+  for (const Trans ta : kBoth)
+    for (const Trans tb : kBoth)
+      for (const int64_t k : {2049, 33'001})
+        for (const auto& [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9}, {9, 1}, {70, 20}}) {
+          INFO("m " << m << ", n " << n << ", k " << k << ", transposed " << (ta == Trans::yes)
+                    << (tb == Trans::yes));
+          const Case<TestType> c(ta, tb, m, n, k, 2);
+          CHECK(error(c.run(2, 0.5), c.naive(2, 0.5), k) < kTolerance);
+        }
+}
+
 // The sums are exact in no order, so the bits tell the order: 1 is lost beside 2^24.
 TEST_CASE("a tiny product adds in three chains, those of a batch in one", "[gemm]") {
   const std::vector<float> a = {0x1p24F, 1, 1, -0x1p24F, 1, 0}, b(6, 1.0F);

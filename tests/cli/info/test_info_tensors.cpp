@@ -25,20 +25,27 @@ std::string with_header(const std::string& header, size_t data) {
 TEST_CASE("info lists the tensors of a file, of any dtype, with its metadata") {
   const Scratch scratch;
   const std::string file = scratch.file(
-      "x.safetensors", with_header(R"({"__metadata__":{"format":"pt","note":"two\nlines"},)"
-                                   R"("a":{"dtype":"F8_E4M3","shape":[2,3],"data_offsets":[0,6]},)"
-                                   R"("\u001b[2Jb":{"dtype":"U64","shape":[],"data_offsets":[6,14]}})",
-                                   14));
+      "x.safetensors",
+      with_header(
+          R"({"__metadata__":{"format":"pt","note":"two\nlines"},)"
+          R"("a":{"dtype":"F8_E4M3","shape":[2,3],"data_offsets":[0,6]},)"
+          R"("c":{"dtype":"F4","shape":[3,2],"data_offsets":[6,9]},"d":{"dtype":"F6_E3M2","shape":[4],"data_offsets":[9,12]},)"
+          R"("e":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[12,14]},)"
+          R"("\u001b[2Jb":{"dtype":"U64","shape":[],"data_offsets":[14,22]}})",
+          22));
   const Outcome info = run_program({"info", file});
   CHECK(info.code == 0);
   CHECK(info.out ==
         "tensor    dtype    shape   bytes\n"
         "a         F8_E4M3  (2, 3)      6\n"
+        "c         F4       (3, 2)      3\n"
+        "d         F6_E3M2  (4,)        3\n"
+        "e         F8_E8M0  (2,)        2\n"
         "\\x1b[2Jb  U64      ()          8\n\n"
         "file        " +
             file + ", " + std::to_string(std::filesystem::file_size(file)) +
             " bytes\n"
-            "tensors     2, 7 numbers: 1 of F8_E4M3, 1 of U64\n"
+            "tensors     5, 19 numbers: 1 of F4, 1 of F6_E3M2, 1 of F8_E4M3, 1 of F8_E8M0, 1 of U64\n"
             "metadata    format = pt\n"
             "metadata    note = two\\nlines\n");
 }

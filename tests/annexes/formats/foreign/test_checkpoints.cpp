@@ -20,7 +20,7 @@ std::string opening(const std::string& bytes) {
   std::string message = error_of([&] {
     const auto file = open_tensors(folder / "x");
     for (const TensorEntry& entry : file->header().entries)
-      if (dtype_size(entry.dtype) != 1) (void)file->read(entry, true);
+      if (dtype_bits(entry.dtype) != 8) (void)file->read(entry, true);
   });
   if (const size_t at = message.find(path); at != message.npos) message.replace(at, path.size(), "x");
   return message;
