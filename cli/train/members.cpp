@@ -274,10 +274,9 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
   Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
   write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
   out << std::endl;
-  const std::string folder = members.folder().string(), prompt = example_prompt(text.corpus.text);
+  const std::string folder = members.folder().string();
   messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
-                       "/members\nmore    ", program, " sample ", shell_path(folder),
-                       prompt.empty() ? "" : " --prompt " + shell_word(prompt)));
+                       "/members\nmore    ", program, " sample ", shell_path(folder)));
   return report;
 }
 
