@@ -258,8 +258,7 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
     report.val_tokens = data::count_targets(batches);
     std::vector<std::string> alone;
     for (int64_t i = 1; i <= members.count(); ++i)
-      if (const auto end = train::logged_losses(train::RunFolder(members.folder(i)).metrics()).end;
-          end && end->val_loss)
+      if (const auto end = train::logged_end(train::RunFolder(members.folder(i)).metrics()))
         alone.push_back(decimals(*end->val_loss, 4));
     messages.line(concat(
         "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
