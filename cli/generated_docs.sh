@@ -45,11 +45,6 @@ section() {
   cat <<'END'
 .SH ENVIRONMENT
 .TP
-.B GRADUS_CACHE
-The folder of prepared texts; by default, gradus in
-.BR XDG_CACHE_HOME ,
-or .cache/gradus in the home folder if that is not set.
-.TP
 .B NO_COLOR
 If it is not empty, nothing is coloured.
 .TP

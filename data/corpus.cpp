@@ -7,11 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ostream>
+#include <filesystem>
 
 #include "gradus/data/stories.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
 
 namespace gradus::data {
@@ -32,17 +31,6 @@ std::string read_all(std::FILE* file) {
 }
 
 bool is_kjv(std::string_view text) { return text.size() == kKjvSize && files::sha256(text) == kKjvSha256; }
-
-/// The intact copy in the cache, or "".
-std::string cached_kjv(const fs::path& cache) {
-  if (cache.empty()) return "";
-  try {
-    std::string text = files::read(cache / "kjv.txt");
-    return is_kjv(text) ? text : "";
-  } catch (const files::Unreadable&) {
-    return "";
-  }
-}
 
 /// The lines without their first word, the name of the verse ("Ge1:1 In the beginning ...").
 std::string without_tags(std::string_view lines) {
@@ -73,41 +61,13 @@ std::string make_kjv() {
   return text;
 }
 
-/// Writes a file that several processes may write at the same time: each has its own temporary file.
-void write_whole(const fs::path& path, std::string_view bytes) {
-  const fs::path own = concat(path.string(), ".", ::getpid());
-  files::write_atomically(own, [&](std::ostream& out) { out << bytes; });
-  files::replace(own, path);
-}
-
-/// Returns the error, or "".
-std::string keep_kjv(const fs::path& cache, std::string_view text) {
-  if (cache.empty()) return "none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set";
-  std::error_code error;
-  fs::create_directories(cache, error);
-  if (error) return error.message();
-  try {
-    write_whole(cache / "kjv.txt", text);
-    write_whole(cache / "kjv.txt.sha256", concat(kKjvSha256, "  kjv.txt\n"));
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-Corpus load_kjv(const fs::path& cache) {
-  Corpus corpus{.name = "kjv",
-                .text = cached_kjv(cache),
-                .sha256 = std::string(kKjvSha256),
-                .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text",
-                .entropy = {},
-                .warning = ""};
-  if (!corpus.text.empty()) return corpus;
-  corpus.text = make_kjv();
-  const std::string reason = keep_kjv(cache, corpus.text);
-  if (!reason.empty())
-    corpus.warning = concat("the kjv could not be kept in the cache ", cache, ": ", reason);
-  return corpus;
+Corpus load_kjv() {
+  return {.name = "kjv",
+          .text = make_kjv(),
+          .sha256 = std::string(kKjvSha256),
+          .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text",
+          .entropy = {},
+          .warning = ""};
 }
 
 Corpus load_stories() {
@@ -134,29 +94,17 @@ bool on_path(std::string_view program) {
 
 }  // namespace
 
-fs::path cache_dir() {
-  const auto folder = [](const char* variable) -> fs::path {
-    const char* value = std::getenv(variable);
-    return value ? value : "";
-  };
-  if (const fs::path own = folder("GRADUS_CACHE"); !own.empty()) return own;
-  // The XDG base directory specification says to ignore relative ones.
-  if (const fs::path xdg = folder("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "gradus";
-  const fs::path home = folder("HOME");
-  return home.empty() ? fs::path() : home / ".cache" / "gradus";
-}
-
 std::vector<std::string> corpus_names() { return {"kjv", "stories"}; }
 
-Corpus load_corpus(std::string_view name, const fs::path& cache) {
-  if (name == "kjv") return load_kjv(cache);
+Corpus load_corpus(std::string_view name) {
+  if (name == "kjv") return load_kjv();
   if (name == "stories") return load_stories();
   fail("corpus", "the corpus must be kjv or stories, got '", name, "'.");
 }
 
-Corpus default_corpus(const fs::path& cache) {
+Corpus default_corpus() {
   try {
-    return load_kjv(cache);
+    return load_kjv();
   } catch (const Error& error) {
     Corpus corpus = load_stories();
     corpus.warning = concat("training on stories, because the kjv is not available: ", error.what());
@@ -164,6 +112,6 @@ Corpus default_corpus(const fs::path& cache) {
   }
 }
 
-bool kjv_available(const fs::path& cache) { return on_path("bible") || !cached_kjv(cache).empty(); }
+bool kjv_available() { return on_path("bible"); }
 
 }  // namespace gradus::data

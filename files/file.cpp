@@ -69,6 +69,41 @@ int64_t modified(const struct stat& status) {
 
 constexpr int kWriterTimeout = 3000;  // ms, for a program to open a named pipe for writing
 
+std::string read_bytes(const fs::path& path, bool takes_pipes) {
+  struct stat status {};
+  const Descriptor descriptor = open_to_read(path, status);
+  const bool is_pipe = S_ISFIFO(status.st_mode), is_regular = S_ISREG(status.st_mode);
+  if (!is_regular && !is_pipe && ::isatty(descriptor) == 0)
+    throw Unreadable(path.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
+  if (!is_regular && !takes_pipes) throw Unreadable(path.string(), "it is a pipe or a device");
+  // Whether bytes arrive, or a writer closes the pipe, within that time; -1: no limit.
+  const auto wait = [&](int milliseconds) {
+    pollfd poll{descriptor, POLLIN, 0};
+    return ::poll(&poll, 1, milliseconds) > 0;
+  };
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  bool has_writer = !is_pipe, waited = false;
+  for (;;) {
+    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) {
+      text.append(buffer.data(), static_cast<size_t>(count));
+      has_writer = true;
+    } else if (count < 0 && errno == EAGAIN) {  // A writer has it open.
+      has_writer = true;
+      wait(-1);
+    } else if (count < 0 && errno != EINTR) {
+      throw Unreadable(path.string(), std::strerror(errno));
+    } else if (count == 0 && has_writer) {
+      return text;
+    } else if (count == 0) {
+      if (waited) throw Unreadable(path.string(), "it is a pipe that no program writes to");
+      has_writer = wait(kWriterTimeout);
+      waited = true;
+    }
+  }
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -202,50 +237,9 @@ AppendedFile::AppendedFile(fs::path path)  // O_NONBLOCK: does not wait for a re
 }
 void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
 
-Input::Input(const fs::path& path) : path_(path.string()) {
-  struct stat status {};
-  descriptor_ = open_to_read(path, status);
-  is_pipe_ = S_ISFIFO(status.st_mode);
-  is_regular_ = S_ISREG(status.st_mode);
-  const bool has_end = is_regular_ || is_pipe_ || ::isatty(descriptor_) != 0;
-  if (!has_end) throw Unreadable(path_, S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
-}
+std::string read_input(const fs::path& path) { return read_bytes(path, /*takes_pipes=*/true); }
 
-std::string Input::read_all() {
-  // Whether bytes arrive, or a writer closes the pipe, within that time; -1: no limit.
-  const auto wait = [&](int milliseconds) {
-    pollfd poll{descriptor_, POLLIN, 0};
-    return ::poll(&poll, 1, milliseconds) > 0;
-  };
-  std::string text;
-  std::vector<char> buffer(1 << 16);
-  bool has_writer = !is_pipe_, waited = false;
-  for (;;) {
-    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
-    if (count > 0) {
-      text.append(buffer.data(), static_cast<size_t>(count));
-      has_writer = true;
-    } else if (count < 0 && errno == EAGAIN) {  // A writer has it open.
-      has_writer = true;
-      wait(-1);
-    } else if (count < 0 && errno != EINTR) {
-      throw Unreadable(path_, std::strerror(errno));
-    } else if (count == 0 && has_writer) {
-      return text;
-    } else if (count == 0) {
-      if (waited) throw Unreadable(path_, "it is a pipe that no program writes to");
-      has_writer = wait(kWriterTimeout);
-      waited = true;
-    }
-  }
-}
-
-std::string read_input(const fs::path& path) { return Input(path).read_all(); }
-
-std::string read(const fs::path& path) {
-  if (Input input(path); input.is_regular()) return input.read_all();
-  throw Unreadable(path.string(), "it is a pipe or a device");
-}
+std::string read(const fs::path& path) { return read_bytes(path, /*takes_pipes=*/false); }
 
 void check_replaceable(std::string_view op, std::string_view flag, const fs::path& path,
                        const std::function<bool(std::string_view)>& is_own) {

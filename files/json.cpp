@@ -223,15 +223,6 @@ double Field::number() const {
   return n.kind == Kind::large ? static_cast<double>(n.large) : static_cast<double>(n.integer);
 }
 
-double Field::extended_number() const {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (is_text() && text() == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (is_text() && text() == "inf") return kInfinity;
-  if (is_text() && text() == "-inf") return -kInfinity;
-  must_be(is_number(), "a number, 'nan', 'inf' or '-inf'");
-  return number();
-}
-
 int64_t Field::integer() const {
   must_be(kind() == Kind::integer, "a whole number of 64 bits");
   return node().integer;

@@ -84,7 +84,6 @@ class Field {
   bool flag() const;               ///< true or false
   std::string_view text() const;   ///< lives as long as the Json
   double number() const;           ///< rounded to the nearest float64
-  double extended_number() const;  ///< a number, "nan", "inf" or "-inf"
   int64_t integer() const;         ///< refuses 1.0 and 1e3
   /// Also refuses numbers outside [least, most].
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;

@@ -78,9 +78,9 @@ void print_padding(const std::string& folder, const models::DecoderConfig& confi
   }
 }
 
-/// The words around a loss: 1.3842 `unit` on 110,592 `targets` `text`.
+/// The words around a loss: 1.3842 `unit` on 110,592 `targets`.
 struct LossWords {
-  const char *unit, *targets, *text;
+  const char *unit, *targets;
 };
 
 /// The state of the run in the folder; `how` explains how to resume it.
@@ -97,16 +97,11 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
   const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : read_last(run, read);
   std::cout << fact("state", "step ", grouped(checkpoint.trainer.step), " of ", grouped(steps), "; ",
                     checkpoint.trainer.step < steps ? how : "finished");
-  if (!checkpoint.best_val_loss) return;
-  const auto print_loss = [&](const char* name, double loss, int64_t tokens) {
-    std::cout << fact(name, decimals(loss, 4), words.unit, " on ",
-                      tokens > 0 ? grouped(tokens) + words.targets : "", words.text);
-  };
-  const auto [best, end] = train::logged_losses(run.metrics());
-  const bool is_logged = best && best->val_loss == *checkpoint.best_val_loss;
-  print_loss("best", *checkpoint.best_val_loss, is_logged ? best->tokens : 0);
-  if (end && end->steps == checkpoint.trainer.step && !(is_logged && end->val_tokens == best->tokens))
-    print_loss("at the end", *end->val_loss, end->val_tokens);
+  if (checkpoint.best_val_loss)
+    std::cout << fact("best", decimals(*checkpoint.best_val_loss, 4), words.unit, " of the evaluations");
+  if (const auto end = train::logged_end(run.metrics()); end && end->steps == checkpoint.trainer.step)
+    std::cout << fact("at the end", decimals(*end->val_loss, 4), words.unit, " on ", grouped(end->val_tokens),
+                      words.targets);
 }
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
@@ -118,7 +113,7 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
                     config.seed);
   if (!config.init_from.empty()) std::cout << fact("began as", files::plain(config.init_from));
   print_state(run, config.steps, "--resume continues it",
-              {" nats a token", " tokens of ", "the validation text"});
+              {" nats a token", " tokens of the validation text"});
 }
 
 int info_of_machine() {
@@ -184,7 +179,7 @@ int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) 
             << fact("trained", "in steps of ", options.accum * options.batch, " examples, seed ",
                     options.seed);
   print_state(run, options.steps, "train::fit() continues it",
-              {"", " targets of ", "the validation batches"});
+              {"", " targets of the validation batches"});
   return kDone;
 }
 

@@ -42,8 +42,6 @@ int64_t parsed(const std::string& verb, const std::string& flag, const std::stri
   return value;
 }
 
-bool has(std::string_view unit, std::string_view word) { return unit.find(word) != unit.npos; }
-
 }  // namespace
 
 CLI::Option* suggest(CLI::Option* option, Words words) {
@@ -103,17 +101,12 @@ CLI::Option* number(const CLI::App& verb, CLI::Option* option) {
   });
 }
 
-bool takes_files(std::string_view unit) {
-  return has(unit, "FILE") || has(unit, "FROM") || has(unit, "PATH");
-}
-
-bool takes_folders(std::string_view unit) {
-  return has(unit, "DIR") || has(unit, "FROM") || has(unit, "PATH");
-}
-
 bool has_empty_path(const CLI::Option& option) {
+  constexpr const char* kUnits[] = {"FILE", "DIR", "FROM", "PATH"};
   const std::string unit = option.get_type_name();
-  if (!takes_files(unit) && !takes_folders(unit)) return false;
+  if (std::none_of(std::begin(kUnits), std::end(kUnits),
+                   [&](const char* of_paths) { return unit.find(of_paths) != unit.npos; }))
+    return false;
   const std::vector<std::string>& values = option.results();
   return std::find(values.begin(), values.end(), "") != values.end();
 }

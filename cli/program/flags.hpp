@@ -91,11 +91,6 @@ inline std::string with_program(std::string text, const std::string& program) {
   return text;
 }
 
-/// Whether a value of this unit (FILE, DIR, FROM, PATH) may be a file.
-bool takes_files(std::string_view unit);
-/// Whether it may be a folder.
-bool takes_folders(std::string_view unit);
-
 /// Whether the option has an empty path, probably from a shell variable that is not set.
 bool has_empty_path(const CLI::Option& option);
 /// Throws Error if an option of `verb` or of its subcommands has an empty path.

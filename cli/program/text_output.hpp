@@ -1,5 +1,4 @@
-// Text for users: messages on the standard error stream, samples, a prompt for one, and
-// events for other programs.
+// Text for users: messages on the standard error stream, samples, and events for other programs.
 #pragma once
 
 #include <functional>
@@ -65,10 +64,5 @@ std::string write_continuation(const models::Decoder& model, const data::Tokeniz
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});
-
-/// A typical beginning of a text: its most frequent word with a capital, else its most frequent word, and the
-/// space that follows words in it. All its characters are in the text, so that the vocabulary can encode it;
-/// empty if there are no words. Reads the first million bytes; bytes that are not UTF-8 end words.
-std::string example_prompt(std::string_view text);
 
 }  // namespace gradus::cli

@@ -52,20 +52,6 @@ bool is_flag(const std::string& argument) { return argument.size() > 1 && argume
 
 std::string flag_part(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
-/// The option of that flag, or null.
-const CLI::Option* option_of(const CLI::App& verb, const std::string& flag) {
-  return is_flag(flag) ? verb.get_option_no_throw(flag) : nullptr;
-}
-
-bool is_true_or_false(const std::string& text) {
-  try {
-    (void)CLI::detail::to_flag_value(text);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
-}
-
 struct Complaint {
   std::string what, hint = "";  ///< sentences; the hint may be empty
 };
@@ -75,54 +61,32 @@ Complaint with_nearest(std::string what, const std::string& typed, const Argumen
   return {std::move(what), near.empty() ? "" : concat("did you mean ", near, "?")};
 }
 
-/// About an argument that no option took, after the argument `before`.
-Complaint about_extra(const CLI::App& verb, const std::string& extra, const std::string& before) {
-  const std::string got = files::in_quotes(extra);
+/// About an argument that no option took.
+Complaint about_extra(const CLI::App& verb, const std::string& extra) {
   if (is_flag(extra)) {
     const std::string flag = flag_part(extra);
     return with_nearest(
         concat("flags must be ones that ", verb.get_name(), " has, got ", files::plain(flag), "."), flag,
         flags_of(verb));
   }
-  if (const CLI::Option* option = option_of(verb, before); option && option->get_items_expected_max() == 0) {
-    const Arguments& off = option->get_fnames();  // "--bias false"
-    return {concat(before, " must stand alone, got ", got, " after it."),
-            off.empty() ? "" : concat("--", off.front(), " switches it off.")};
-  }
+  const std::string got = files::in_quotes(extra);
   if (const Arguments verbs = verbs_of(verb); !verbs.empty())
     return with_nearest(concat("there must be ", listed(verbs), ", got ", got, "."), extra, verbs);
   const bool is_text = verb.get_option_no_throw("--text") && std::filesystem::exists(extra);
-  const std::string hint = is_text ? concat("--text ", shell_path(extra), " reads that file.") : "";
-  for (const CLI::Option* option : verb.get_options())
-    if (option->get_positional())
-      return {concat("there must be one ", option->get_type_name(), ", got ", got, " as well."), hint};
-  return {concat("arguments must be flags and their values, got ", got, "."), hint};
+  return {concat("there must be no such argument, got ", got, "."),
+          is_text ? concat("--text ", shell_path(extra), " reads that file.") : ""};
 }
 
-/// Names the argument of a verb that is wrong, and why. CLI11 only reports that one is.
-Complaint complaint_about(const CLI::App& verb, const Arguments& arguments, const CLI::ParseError& error) {
+/// Says which argument is wrong, and why; in the words of CLI11 for an option without its value.
+Complaint complaint_about(const CLI::App& verb, const CLI::ParseError& error) {
   if (const Arguments extras = verb.remaining(); !extras.empty()) {
     const auto flag = std::find_if(extras.begin(), extras.end(), is_flag);
-    const std::string& extra = flag == extras.end() ? extras.front() : *flag;
-    const auto at = std::find(arguments.begin() + 1, arguments.end(), extra);
-    return about_extra(verb, extra, *(at - 1));
+    return about_extra(verb, flag == extras.end() ? extras.front() : *flag);
   }
   for (const CLI::Option* option : verb.get_options()) {
     const std::string name = option->get_positional() ? "a" : option->get_name();
     if (option->get_required() && option->count() == 0)
       return {concat("there must be ", name, " ", option->get_type_name(), ", got none.")};
-  }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const CLI::Option* option = option_of(verb, arguments[i]);
-    const bool has_value = i + 1 < arguments.size() && !option_of(verb, arguments[i + 1]);
-    if (option && option->get_items_expected_max() > 0 && !has_value)
-      return {concat(arguments[i], " must have a value after it, ", option->get_type_name(), ", got none.")};
-    const size_t equals = arguments[i].find('=');
-    option = option_of(verb, flag_part(arguments[i]));
-    if (option && option->get_items_expected_max() == 0 && equals != std::string::npos &&
-        !is_true_or_false(arguments[i].substr(equals + 1)))
-      return {concat(flag_part(arguments[i]), " must be true or false, got ",
-                     files::in_quotes(arguments[i].substr(equals + 1)), ".")};
   }
   return {concat(error.what(), ".")};
 }
@@ -178,7 +142,7 @@ std::string explain(const CLI::ParseError& error, CLI::App& app, const Arguments
     verb = verb->get_subcommand(arguments[i]);
     name += (name.empty() ? "" : " ") + arguments[i];
   }
-  const auto [what, hint] = complaint_about(*verb, arguments, error);
+  const auto [what, hint] = complaint_about(*verb, error);
   return concat("[", name, "] ", what, " Hint: ", hint, hint.empty() ? "" : " ", program, " ", name,
                 " --help-all lists the flags.");
 }

@@ -259,8 +259,7 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
     report.val_tokens = data::count_targets(batches);
     std::vector<std::string> alone;
     for (int64_t i = 1; i <= members.count(); ++i)
-      if (const auto end = train::logged_losses(train::RunFolder(members.folder(i)).metrics()).end;
-          end && end->val_loss)
+      if (const auto end = train::logged_end(train::RunFolder(members.folder(i)).metrics()))
         alone.push_back(decimals(*end->val_loss, 4));
     messages.line(concat(
         "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
@@ -275,10 +274,9 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
   Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
   write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
   out << std::endl;
-  const std::string folder = members.folder().string(), prompt = example_prompt(text.corpus.text);
+  const std::string folder = members.folder().string();
   messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
-                       "/members\nmore    ", program, " sample ", shell_path(folder),
-                       prompt.empty() ? "" : " --prompt " + shell_word(prompt)));
+                       "/members\nmore    ", program, " sample ", shell_path(folder)));
   return report;
 }
 

@@ -20,6 +20,7 @@ void update_mean(double& mean, double value, bool first) {
   mean = first ? value : 0.95 * mean + 0.05 * value;
 }
 
+constexpr int64_t kMostPoints = 400;    // of the curve
 constexpr int kFewestRows = 12;         // of a terminal, for a chart
 constexpr int kFewest = 8, kMost = 14;  // lines of the view with a chart
 constexpr int kSampleLines = 2;
@@ -85,7 +86,7 @@ void Progress::on_step(const train::StepReport& report) {
   for (size_t i = 0; i < means_.size(); ++i)
     update_mean(means_[i], train::kStepMetrics[i].value(report), first);
   update_mean(seconds_per_token_, report.seconds / static_cast<double>(report.tokens), first);
-  view_.training.add(static_cast<double>(step_), means_[kLoss]);
+  add_point(means_[kLoss]);
   if (options_.events) options_.events->write(train::to_json(report));
   if (options_.sample_every > 0 && step_ % options_.sample_every == 0 && step_ < steps()) {
     const std::string text = options_.sample();
@@ -107,7 +108,7 @@ void Progress::on_eval(const train::EvalReport& report) {
       evaluated_.push_back(concat(metric.shown, " ", decimals(metric.value(report), 4)));
   eval_seconds_ += report.seconds;
   ++evals_;
-  view_.validation.emplace_back(report.step, report.val_loss);
+  validation_.emplace_back(report.step, report.val_loss);
   if (options_.events) options_.events->write(train::to_json(report));
   if (report.step == first_step_)
     print_line(concat("before  ", joined(evaluated_, "  "), " nats a token"));
@@ -117,8 +118,8 @@ void Progress::on_eval(const train::EvalReport& report) {
 }
 
 void Progress::show_sample(int64_t step, const std::string& text) {
-  view_.sample = text;
-  view_.sample_step = step;
+  sample_ = text;
+  sample_step_ = step;
   if (live_) show();
 }
 
@@ -162,11 +163,8 @@ std::vector<std::string> Progress::numbers() const {
 void Progress::show(const std::string& note) {
   if (options_.quiet) return;
   if (!live_) return print_line(joined(numbers(), "  "));
-  std::vector<std::string> shown = numbers();
-  if (!note.empty()) shown.push_back(note);
   const Terminal terminal = standard_error();
-  live_->draw(view_.lines(shown, static_cast<double>(step_) / static_cast<double>(steps()), terminal),
-              terminal.columns);
+  live_->draw(view(note, terminal), terminal.columns);
   shown_ = Clock::now();
 }
 
@@ -176,52 +174,45 @@ void Progress::print_line(const std::string& text) {
   shown_ = Clock::now();
 }
 
-void LongCurve::add(double x, double y) {
-  x_ += x, y_ += y;
-  if (++count_ < together_) return;
-  const auto count = static_cast<double>(std::exchange(count_, 0));
-  points_.emplace_back(std::exchange(x_, 0) / count, std::exchange(y_, 0) / count);
-  if (points_.size() < kMost) return;
-  for (size_t i = 0; i < kMost / 2; ++i) {
-    const auto &left = points_[2 * i], &right = points_[2 * i + 1];
-    points_[i] = std::pair((left.first + right.first) / 2, (left.second + right.second) / 2);
-  }
-  points_.resize(kMost / 2);
-  together_ *= 2;
+void Progress::add_point(double loss) {
+  if (step_ % point_steps_ == 0) training_.emplace_back(step_, loss);
+  if (std::ssize(training_) < kMostPoints) return;
+  point_steps_ *= 2;
+  std::erase_if(training_,
+                [&](const auto& point) { return static_cast<int64_t>(point.first) % point_steps_ != 0; });
 }
 
-std::vector<std::string> RunView::lines(const std::vector<std::string>& numbers, double part,
-                                        const Terminal& terminal) const {
+std::vector<std::string> Progress::view(const std::string& note, const Terminal& terminal) const {
   const int columns = std::max(10, terminal.columns - 1);
-  std::vector<std::string> lines;
-  add_numbers(numbers, columns, lines);
-  lines.push_back(bar(part, columns, terminal));
-  if (terminal.rows >= kFewestRows && training.points().size() > 1) {
+  std::vector<std::string> shown = numbers(), lines;
+  if (!note.empty()) shown.push_back(note);
+  add_numbers(shown, columns, lines);
+  lines.push_back(bar(static_cast<double>(step_) / static_cast<double>(steps()), columns, terminal));
+  if (terminal.rows >= kFewestRows && training_.size() > 1) {
     const int all = std::clamp(terminal.rows * 3 / 5, kFewest, kMost);
     add_chart(columns, all - static_cast<int>(lines.size()) - 2 - kSampleLines, terminal, lines);
-    if (!sample.empty()) {
-      lines.push_back(faint(concat("sample after step ", sample_step), columns, terminal));
-      add_sample(sample, columns, lines);
+    if (!sample_.empty()) {
+      lines.push_back(faint(concat("sample after step ", sample_step_), columns, terminal));
+      add_sample(sample_, columns, lines);
     }
   }
   lines.resize(std::min(lines.size(), static_cast<size_t>(std::max(1, terminal.rows - 1))));
   return lines;
 }
 
-void RunView::add_chart(int columns, int rows, const Terminal& terminal,
-                        std::vector<std::string>& lines) const {
-  const plots::Points& trained = training.points();
+void Progress::add_chart(int columns, int rows, const Terminal& terminal,
+                         std::vector<std::string>& lines) const {
   plots::Range steps, losses;
-  for (size_t i = 0; i < trained.size(); ++i) {
-    steps.add(trained[i].first);
-    if (i >= trained.size() / 10) losses.add(trained[i].second);  // the first are high, and may be cut off
+  for (size_t i = 0; i < training_.size(); ++i) {
+    steps.add(training_[i].first);
+    if (i >= training_.size() / 10) losses.add(training_[i].second);  // the first are high, and may be cut off
   }
-  for (const auto& [step, loss] : validation) steps.add(step), losses.add(loss);
+  for (const auto& [step, loss] : validation_) steps.add(step), losses.add(loss);
   losses = losses.widened();
   lines.push_back(
-      faint(concat("loss (running mean)", validation.empty() ? "" : "; o: validation"), columns, terminal));
+      faint(concat("loss (running mean)", validation_.empty() ? "" : "; o: validation"), columns, terminal));
   for (std::string& line :
-       plots::chart({{trained}, {validation, kMagenta, 'o'}}, {steps.low, steps.high, 0, 0},
+       plots::chart({{training_}, {validation_, kMagenta, 'o'}}, {steps.low, steps.high, 0, 0},
                     {losses.low, losses.high, 0, 0}, "steps", {columns, rows, terminal.colour}))
     lines.push_back(std::move(line));
 }

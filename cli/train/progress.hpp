@@ -20,36 +20,6 @@
 
 namespace gradus::cli {
 
-/// The points of a curve of any length: at most kMost means of equally many neighbours.
-class LongCurve {
- public:
-  void add(double x, double y);
-  const plots::Points& points() const { return points_; }
-
- private:
-  static constexpr size_t kMost = 400;
-  plots::Points points_;
-  double x_ = 0, y_ = 0;  // sums of the next point
-  size_t count_ = 0, together_ = 1;
-};
-
-/// Draws a run that trains in a terminal: numbers, a bar, the losses and a sample. Not thread-safe.
-class RunView {
- public:
-  LongCurve training;        ///< running means of the loss, by steps
-  plots::Points validation;  ///< losses, by steps
-  std::string sample;        ///< text of the model; empty: none
-  int64_t sample_step = 0;   ///< the steps before it
-
-  /// The lines, each shorter than a row, that show `numbers`, which wrap between two of them, and `part`,
-  /// from 0 to 1, of the run as a bar. A terminal of few rows shows no more than these.
-  std::vector<std::string> lines(const std::vector<std::string>& numbers, double part,
-                                 const Terminal& terminal) const;
-
- private:
-  void add_chart(int columns, int rows, const Terminal& terminal, std::vector<std::string>& lines) const;
-};
-
 struct ProgressOptions {
   int64_t eval_tokens = 0;                   ///< of each evaluation; 0: there are none
   int64_t last_eval_tokens = 0;              ///< of one more evaluation, after the run
@@ -78,7 +48,12 @@ class Progress : public train::Observer {
   using Clock = std::chrono::steady_clock;
   double seconds_left() const;               ///< of steps and evaluations
   std::vector<std::string> numbers() const;  ///< step, loss, speed, time left
+  void add_point(double loss);
   void show_sample(int64_t step, const std::string& text);
+  /// The lines of the view, each shorter than a row of the terminal, and fewer than its rows: numbers, a bar,
+  /// and, if there is room, the losses and a sample.
+  std::vector<std::string> view(const std::string& note, const Terminal& terminal) const;
+  void add_chart(int columns, int rows, const Terminal& terminal, std::vector<std::string>& lines) const;
   void show(const std::string& note = "");
   void print_line(const std::string& text);
   int64_t steps() const { return trainer_.recipe().loop.steps; }
@@ -86,7 +61,10 @@ class Progress : public train::Observer {
   const train::Trainer& trainer_;
   ProgressOptions options_;
   std::optional<LiveLines> live_;  // none: plain lines
-  RunView view_;
+  plots::Points training_, validation_;  // running means of the loss, and losses, by steps
+  int64_t point_steps_ = 1;              // between two of training_
+  std::string sample_;                   // text of the model; empty: none
+  int64_t sample_step_ = 0;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   const int64_t first_step_;
   int64_t step_;

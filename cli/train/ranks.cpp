@@ -21,27 +21,12 @@ namespace {
 
 constexpr int kTag = 0;
 
-/// Calls send_or_receive(rank) for each other rank, if this is rank 0, else for rank 0.
-template <class F>
-void with_leader(train::Communicator& ranks, F&& send_or_receive) {
-  if (ranks.rank() > 0) return send_or_receive(0);
-  for (int r = 1; r < ranks.size(); ++r) send_or_receive(r);
-}
-
 template <class Isa>
 void use_lowest(train::Communicator& ranks) {
-  const Isa own = kernels::isa_in_use<Isa>();
-  std::vector<Isa> all(static_cast<size_t>(ranks.size()), own);
-  with_leader(ranks, [&](int other) {
-    if (ranks.rank() == 0)
-      ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof own);
-    else
-      ranks.send(other, kTag, &own, sizeof own);
-  });
-  ranks.wait();
-  const Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
-  const std::string name = on_leader(&ranks, [&] { return std::string(kernels::isa_name(lowest)); });
-  if (name != kernels::isa_name(own)) kernels::set_isa<Isa>(name);
+  const std::vector<double> all =
+      train::all_ranks(&ranks, static_cast<double>(kernels::isa_in_use<Isa>()));
+  const auto lowest = static_cast<Isa>(*std::max_element(all.begin(), all.end()));  // the best is the first
+  if (lowest != kernels::isa_in_use<Isa>()) kernels::set_isa<Isa>(kernels::isa_name(lowest));
 }
 
 int64_t number_of(const char* variable) {
@@ -94,9 +79,6 @@ std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) 
 
 std::string on_leader(train::Communicator* ranks, const std::function<std::string()>& f) {
   if (!ranks) return f();
-  struct Head {
-    int64_t size = 0, is_error = 0;
-  } head;
   std::string text;
   std::exception_ptr error;
   if (ranks->rank() == 0) try {
@@ -105,21 +87,14 @@ std::string on_leader(train::Communicator* ranks, const std::function<std::strin
       error = std::current_exception();
       text = e.what();
     }
-  head = {static_cast<int64_t>(text.size()), error ? 1 : 0};
-  const auto pass = [&](void* data, int64_t bytes) {
-    with_leader(*ranks, [&](int other) {
-      if (ranks->rank() == 0)
-        ranks->send(other, kTag, data, bytes);
-      else
-        ranks->receive(other, kTag, data, bytes);
-    });
-    ranks->wait();
-  };
-  pass(&head, sizeof head);
-  text.resize(static_cast<size_t>(head.size));
-  pass(text.data(), head.size);
+  const bool has_failed = train::all_ranks(ranks, error ? 1 : 0)[0] != 0;
+  text.resize(static_cast<size_t>(train::all_ranks(ranks, static_cast<double>(text.size()))[0]));
+  for (int other = 1; ranks->rank() == 0 && other < ranks->size(); ++other)
+    ranks->send(other, kTag, text.data(), std::ssize(text));
+  if (ranks->rank() > 0) ranks->receive(0, kTag, text.data(), std::ssize(text));
+  ranks->wait();
   if (error) std::rethrow_exception(error);
-  if (head.is_error) throw Error(text);
+  if (has_failed) throw Error(text);
   return text;
 }
 

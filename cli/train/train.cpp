@@ -247,13 +247,12 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
   std::ostream& out = flags.json ? standard_error : std::cout;
   write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
   out << std::endl;
-  const std::string folder = prepared.folder->path().string(), prompt = example_prompt(corpus.text);
+  const std::string folder = prepared.folder->path().string();
   messages.line(concat(
       "\nmodel   ", folder, prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",
       " (the best), with config.json and tokenizer.json\n", "log     ", folder,
       "/metrics.jsonl, a line a step\n", "state   ", folder, "/last; --resume continues from it\n",
       "more    ", program, prepared.dataset->has_examples() ? " chat " : " sample ", shell_path(folder),
-      prompt.empty() || prepared.dataset->has_examples() ? "" : " --prompt " + shell_word(prompt),
       flags.profile.empty() ? "" : "\nprofile " + flags.profile));
 }
 

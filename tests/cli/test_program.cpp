@@ -67,7 +67,7 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
   CHECK_HAS(run.outcome.err, "sample");
 }
 
-TEST_CASE("evaluations read a sample of the validation part, the last one more, and each loss says of what") {
+TEST_CASE("evaluations read a sample of the validation part, the last one more") {
   const Trained run(args("--json --eval-tokens 20 --eval-every 4 --sample-every 5"));
   std::vector<int64_t> samples;
   for (const std::string& line : lines_of(run.outcome.out)) {
@@ -86,7 +86,7 @@ TEST_CASE("evaluations read a sample of the validation part, the last one more, 
   CHECK_HAS(run.outcome.err, "sample after step 5\n", "nats a token on the validation text");
   const std::string loss = std::to_string(done.at("val_loss").get<double>()).substr(0, 5);
   CHECK_HAS(call("info", run.out).out,
-            " nats a token on 32 tokens of the validation text\nat the end  " + loss,
+            " nats a token of the evaluations\nat the end  " + loss,
             " nats a token on 187 tokens of the validation text\n");
   must("train --out", run.out, "--resume --quiet");
   CHECK(lines_of(read(run.out + "/metrics.jsonl")).size() == lines_of(log).size());

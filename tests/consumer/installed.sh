@@ -59,5 +59,5 @@ done
 mkdir "$scratch/work"
 cd "$scratch/work"
 PATH=$scratch/program/bin:$PATH
-env -u GRADUS_CACHE XDG_CACHE_HOME="$scratch/cache" gradus train --preset tiny --corpus stories --steps 2 --quiet
+gradus train --preset tiny --corpus stories --steps 2 --quiet
 gradus sample out/stories-tiny --tokens 5 --prompt "" >/dev/null

@@ -129,11 +129,11 @@ TEST_CASE("read says why it cannot") {
                     concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
 }
 
-// -- Input: a pipe is read to its end, and nothing waits for ever
+// -- a pipe is read to its end, and nothing waits for ever
 
 std::string reason(const fs::path& path) {
   try {
-    Input(path).read_all();
+    (void)read_input(path);
   } catch (const Unreadable& e) {
     return e.reason();
   }
@@ -163,9 +163,9 @@ TEST_CASE("a file is read to its end") {
   const testing::TemporaryFolder folder;
   const std::string text(200'000, 'x');
   std::ofstream(folder / "text") << text;
-  CHECK(Input(folder / "text").read_all() == text);
+  CHECK(read_input(folder / "text") == text);
   std::ofstream(folder / "empty");
-  CHECK(Input(folder / "empty").read_all().empty());
+  CHECK(read_input(folder / "empty").empty());
 }
 
 TEST_CASE("a program that was started without an input may read a file as its descriptor 0") {
@@ -173,7 +173,7 @@ TEST_CASE("a program that was started without an input may read a file as its de
   std::ofstream(folder / "text") << "text";
   const int kept = ::dup(STDIN_FILENO);
   ::close(STDIN_FILENO);
-  const std::string read = Input(folder / "text").read_all();
+  const std::string read = read_input(folder / "text");
   if (kept >= 0) {
     ::dup2(kept, STDIN_FILENO);
     ::close(kept);

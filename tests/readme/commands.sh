@@ -8,7 +8,6 @@ root=$2 document=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-export GRADUS_CACHE=$scratch/cache
 
 is_run() {
   case $1 in

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kStepBegins = "{\"event\":\"step\"", kEndBegins = "{\"event\":\"done\"";
+constexpr std::string_view kEndBegins = "{\"event\":\"done\"";
 
 bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
   if (!line.starts_with('{')) return false;  // an exception for each of many short lines takes long
@@ -93,33 +93,23 @@ std::string sample_to_json(int64_t step, const std::string& text) {
                                                                         Json::error_handler_t::replace);
 }
 
-LoggedLosses logged_losses(const std::filesystem::path& file) {
-  LoggedLosses losses;
-  if (!std::filesystem::exists(file)) return losses;
-  std::istringstream lines(files::read(file));
+std::optional<RunReport> logged_end(const std::filesystem::path& file) {
+  std::optional<RunReport> end;
+  std::istringstream lines(std::filesystem::exists(file) ? files::read(file) : "");
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(kStepBegins)) continue;  // most of a log
+    if (!line.starts_with(kEndBegins)) continue;
     try {
       const files::Json json(line, "metrics", "a line");
-      const files::Field record = json.root();
-      const std::string_view event = record.at("event").text();
-      if (event == "eval") {
-        const double loss = record.at("val_loss").number();
-        if (!losses.best || loss < losses.best->val_loss)
-          losses.best = {.step = record.at("step").integer(),
-                         .val_loss = loss,
-                         .tokens = record.at("tokens").integer(),
-                         .is_best = true};
-      } else if (event == "done" && record.at("val_loss").is_number()) {
-        losses.end = {.steps = record.at("steps").integer(),
-                      .val_loss = record.at("val_loss").number(),
-                      .val_tokens = record.at("val_tokens").integer(),
-                      .finished = true};
-      }
-    } catch (const Error&) {  // an incomplete line, or one of another program
+      const files::Field record = json.root(), loss = record.at("val_loss");
+      if (loss.is_number())
+        end = {.steps = record.at("steps").integer(),
+               .val_loss = loss.number(),
+               .val_tokens = record.at("val_tokens").integer(),
+               .finished = true};
+    } catch (const Error&) {  // an incomplete line
     }
   }
-  return losses;
+  return end;
 }
 
 }  // namespace gradus::train

@@ -121,12 +121,8 @@ std::string sample_to_json(int64_t step, const std::string& text);
 /// after that step.
 std::string records_up_to(int64_t step, const std::string& text, bool is_over = false);
 
-/// Validation losses in a log.
-struct LoggedLosses {
-  std::optional<EvalReport> best{};  ///< the lowest of the evaluations during the run
-  std::optional<RunReport> end{};    ///< how the run ended, if the log has its record
-};
-/// Skips lines that are not whole records. Throws Error if the file exists but cannot be read.
-LoggedLosses logged_losses(const std::filesystem::path& file);
+/// How a finished run ended, with a validation loss, by its log; none if the log has no such record. Throws
+/// Error if the file exists but cannot be read.
+std::optional<RunReport> logged_end(const std::filesystem::path& file);
 
 }  // namespace gradus::train
