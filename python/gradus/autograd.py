@@ -130,11 +130,11 @@ class Function:
     """
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
+    def forward(*args: Any, **options: Any) -> Any:
         raise NotImplementedError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(*args: Any, **options: Any) -> Any:
         raise NotImplementedError("a Function needs a static method backward(ctx, *gradients)")
 
     @classmethod

@@ -155,21 +155,24 @@ class _Stack(Module):
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
         self.norm = norm
 
-    def forward(self, x: Tensor, *others: Tensor, **masks: Any) -> Tensor:
+    def _run(self, x: Tensor, *others: Tensor, **masks: Any) -> Tensor:
         for layer in self.layers:
             x = layer(x, *others, **masks)
         return x if self.norm is None else self.norm(x)
 
 
 class TransformerEncoder(_Stack):
-    """num_layers copies of a TransformerEncoderLayer: forward(src, src_mask=None, src_key_padding_mask=None)."""
+    """num_layers copies of a TransformerEncoderLayer, and a norm."""
 
     def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
-        return super().forward(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
+        return self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
 
 
 class TransformerDecoder(_Stack):
-    """num_layers copies of a TransformerDecoderLayer: forward(tgt, memory, tgt_mask=None, memory_mask=None, ...)."""
+    """num_layers copies of a TransformerDecoderLayer, and a norm. The masks are those of the layer."""
+
+    def forward(self, tgt: Tensor, memory: Tensor, **masks: Any) -> Tensor:
+        return self._run(tgt, memory, **masks)
 
 
 __getattr__ = missing("torch.nn", globals())
