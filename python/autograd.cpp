@@ -116,10 +116,12 @@ std::vector<Tensor> record_function(const std::string& name, std::vector<Tensor>
                      [rule](Tensors gys, const auto&, Needs) { return rule(gys); });
 }
 
-std::string printed(const Tensor& x, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
+std::string printed(py::handle self, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
                     std::optional<bool> sci_mode) {
   const auto most = static_cast<int64_t>(std::min(threshold, 0x1p62));
-  return torch_string(x, PrintOptions{precision, most, edgeitems, linewidth, sci_mode});
+  const char* const grad_fn = reinterpret_cast<TensorObject*>(self.ptr())->grad_fn;
+  return torch_string(tensor_of(self.ptr()),
+                      PrintOptions{precision, most, edgeitems, linewidth, sci_mode, grad_fn ? grad_fn : ""});
 }
 
 py::dict gradcheck_of(const std::function<Tensor(Tensors)>& f, Tensors inputs, int order, double eps,
@@ -203,8 +205,7 @@ void add_autograd(Table& t) {
   t(":graph_text(outputs, names={})", [](Tensors ys, const std::map<std::string, Tensor>& names) { return graph_text(ys, LeafNames(names.begin(), names.end())); });
   t(":graph_dot(outputs)", [](Tensors ys) { return graph_dot(ys); });
   t(":numpy_string(input)", [](const Tensor& x) { return numpy_string(x); });
-  t(".__repr__(input)", [](const Tensor& x) { return torch_string(x); });
-  t(":_torch_string(input, precision=4, threshold=1000, edgeitems=3, linewidth=80, sci_mode=None)", of<printed>);
+  t(".__repr__ _string(input, precision=4, threshold=1000, edgeitems=3, linewidth=80, sci_mode=None)", of<printed>);
   t(":is_grad_enabled()", of<grad_enabled>);
   t(":_set_grad_enabled(mode)", [](bool on) { set_mode<GradMode>(on); });
   t(":_is_anomaly_enabled()", [] { return autograd::anomaly_mode; });

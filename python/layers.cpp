@@ -206,7 +206,11 @@ void add_layers(Table& t) {
 #endif
   // -- their calls, with one tensor or as it is said for a layer
   l(":_call(layer, input, generator=None)", of<call>);
+  l(":_call_Embedding(layer, input, generator=None) Embedding0", of<call>);
 #ifdef GRADUS_HAS_LAYERS
+  l(":_call_Conv1d _call_Conv2d(layer, input, generator=None) Convolution0", of<call>);
+  l(":_call_BatchNorm1d _call_BatchNorm2d(layer, input, generator=None) NativeBatchNorm0", of<call>);
+  l(":_call_GroupNorm(layer, input, generator=None) NativeGroupNorm0", of<call>);
   l(":_call_RNN(layer, input, hx=None, generator=None)", of<call_recurrent<nn::RNN>>);
   l(":_call_GRU(layer, input, hx=None, generator=None)", of<call_recurrent<nn::GRU>>);
   l(":_call_LSTM(layer, input, hx=None, generator=None)", of<call_lstm>);
@@ -225,6 +229,8 @@ void add_layers(Table& t) {
   i(":trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)", [](Tensor x, D mean, D std, D a, D b, G g) { nn::trunc_normal_(x, g, mean, std, a, b); return x; });
   i(":orthogonal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::orthogonal_(x, g, gain); return x; });
   i(":constant_(tensor, val)", [](Tensor x, D value) { nn::constant_(x, value); return x; });
+  i(":zeros_(tensor)", [](Tensor x) { nn::constant_(x, 0); return x; });
+  i(":ones_(tensor)", [](Tensor x) { nn::constant_(x, 1); return x; });
   i(":eye_(tensor)", [](Tensor x) { nn::eye_(x); return x; });
 }
 

@@ -105,6 +105,7 @@ void become(PyObject* self, const Tensor& result, const char* op) {
          "a leaf that requires a gradient must not change in place. Hint: with gradus.no_grad(), or detach() "
          "it.");
   forget_leaf(reinterpret_cast<TensorObject*>(self));
+  reinterpret_cast<TensorObject*>(self)->grad_fn = nullptr;
   x = result;
 }
 

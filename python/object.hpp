@@ -21,6 +21,7 @@ struct TensorObject {
   PyObject_HEAD Tensor tensor;  ///< defined
   PyObject* weak_references;    ///< for CPython
   const void* leaf;             ///< the impl under which it is registered; null: it is not
+  const char* grad_fn;          ///< PyTorch's name for what recorded it; null: that of the graph
 };
 
 /// Python objects that the module knows; those without a value in make_tensor_type() come from register().

@@ -18,6 +18,8 @@ struct Operation {
   std::string signature;  // "(input, dim)"
   Invocation f;
   bool in_place;
+  std::string rule{};                // which of them
+  std::vector<std::string> names{};  // PyTorch's for the result
   std::vector<Argument> arguments{};
 
   bool is_operator() const { return name.starts_with("__"); }
@@ -67,6 +69,26 @@ size_t place_of(const Operation& op, PyObject* keyword) {
   refuse_call(op, "has no argument '" + text_of(keyword) + "'");
 }
 
+// Gives what an operation returned PyTorch's names: of the operation in graphs, and of a pair.
+void name_result(const Operation& op, PyObject* const* values, PyObject* result) {
+  if (is_tensor(result)) {
+    const Tensor& y = tensor_of(result);
+    if (op.names.empty() || !y.requires_grad()) return;
+    const size_t i = op.rule == "dim"      ? values[1] != Py_None
+                     : op.rule == "tensor" ? is_tensor(values[1])
+                     : op.rule == "copy"   ? y.impl()->storage != tensor_of(values[0]).impl()->storage
+                     : op.rule == "ndim"   ? static_cast<size_t>(y.dim())
+                                           : 0;
+    if (i < op.names.size() && !op.names[i].empty())
+      reinterpret_cast<TensorObject*>(result)->grad_fn = op.names[i].c_str();
+  } else if (PyTuple_Check(result)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i)
+      name_result(op, values, PyTuple_GET_ITEM(result, i));
+    if (Py_TYPE(result) == reinterpret_cast<PyTypeObject*>(registered().pair))
+      py::setattr(result, "_operation", py::str(op.name));
+  }
+}
+
 PyObject* call_operation(const Operation& op, PyObject* const* args, size_t count, PyObject* keywords) {
   PyObject* values[kMaxArguments] = {};
   const auto& arguments = op.arguments;
@@ -91,11 +113,14 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
     if (!values[i] && arguments[i].rest) values[i] = (rest = py::tuple(0)).ptr();
     if (!values[i]) refuse_call(op, "needs the argument '" + text_of(arguments[i].name) + "'");
   }
-  PyObject* const result = op.f.invoke(op, values);
-  if (!op.in_place) return result;
-  const auto owned = py::reinterpret_steal<py::object>(result);
-  become(values[0], tensor_of(result), op.name.c_str());
-  return Py_NewRef(values[0]);
+  PyObject* result = op.f.invoke(op, values);
+  if (op.in_place) {
+    const auto owned = py::reinterpret_steal<py::object>(result);
+    become(values[0], tensor_of(result), op.name.c_str());
+    result = Py_NewRef(values[0]);
+  }
+  if (!op.names.empty() || PyTuple_Check(result)) name_result(op, values, result);
+  return result;
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
@@ -145,13 +170,30 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
 PyType_Spec spec = {"gradus._core.operation", sizeof(OperationObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
 
+// "dim:Mean0|Mean1" as the rule and the names.
+void set_names(Operation& op, std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos) op.rule = text.substr(0, colon);
+  text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 1);
+  while (!text.empty()) {
+    const size_t bar = std::min(text.find('|'), text.size());
+    std::string name(text.substr(0, bar));
+    if (!name.empty()) name.insert(name.size() - 1, "Backward");
+    op.names.push_back(name);
+    text.remove_prefix(std::min(bar + 1, text.size()));
+  }
+}
+
 py::object make_operation(const std::string& name, std::string_view signature, const Invocation& f,
                           bool in_place) {
   static auto* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  const size_t close = signature.rfind(')');
   auto* const object = PyObject_New(OperationObject, type);
   object->call = vectorcall;
-  Operation& op = *(object->operation = new Operation{name, std::string(signature), f, in_place});
-  std::string_view list = signature.substr(1, signature.size() - 2);
+  Operation& op =
+      *(object->operation = new Operation{name, std::string(signature.substr(0, close + 1)), f, in_place});
+  if (close + 2 < signature.size()) set_names(op, signature.substr(close + 2));
+  std::string_view list = signature.substr(1, op.signature.size() - 2);
   while (!list.empty()) {
     const size_t comma = std::min(list.find(", "), list.size());
     op.arguments.push_back(argument_from(list.substr(0, comma)));

@@ -12,6 +12,11 @@
 //   :       a function only              .  a method only
 //   @       an attribute of Tensor       =  what sets an attribute
 //
+// What follows the arguments is PyTorch's name for the result, printed as grad_fn, where it is not that of
+// the graph: "Mean0" is MeanBackward0. Of several, "dim:Mean0|Mean1", a rule takes one: the second if there
+// is a dim ("dim"), if the other operand is a tensor ("tensor"), or if the result has memory of its own
+// ("copy"); by the dimensions of the result ("ndim").
+//
 // A name with underscores at both ends is a method of Tensor; for arguments of another type it gives way to
 // the other operand's method, as Python's operators do. A call costs no dictionary and no tuple.
 //
@@ -95,6 +100,8 @@ PyObject* call_with(const Operation& operation, PyObject* const* values, std::in
     return Py_NewRef(Py_None);
   } else if constexpr (std::is_same_v<R, Tensor>) {
     return wrap(invoke());
+  } else if constexpr (std::is_same_v<R, std::vector<Tensor>>) {
+    return py::tuple(py::cast(invoke())).release().ptr();
   } else {
     return py::detail::make_caster<R>::cast(invoke(), py::return_value_policy::move, py::handle()).ptr();
   }
@@ -104,6 +111,8 @@ template <class T>
 inline constexpr const char* kType = py::detail::make_caster<T>::name.text;
 template <>
 inline constexpr const char* kType<void> = "None";
+template <>
+inline constexpr const char* kType<std::vector<Tensor>> = "Sequence[Tensor]";
 
 template <class F, class Member = decltype(&F::operator())>
 struct Invoked;

@@ -70,6 +70,8 @@ def of_pybind(f, is_method):
 
 
 def callable_line(name, f, is_method=False, owner=""):
+    if name == "__repr__":
+        return "def __repr__(self) -> builtins.str: ..."
     if type(f).__name__ == "operation":
         text = signature_of(f, f.__types__, is_method, owner)
         if name in ("__eq__", "__ne__"):

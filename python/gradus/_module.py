@@ -37,12 +37,12 @@ class Module:
     # -- members
 
     def _members(self) -> Iterator[tuple[str, Any]]:
-        """Names and values: parameters, buffers, and children, those in lists and dictionaries too."""
+        """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
         buffers = vars(self).get("_buffers", ())
-        for name, value in vars(self).items():
-            for path, item in _items(name, value):
-                if isinstance(item, (Module, Parameter)) or path in buffers and item is not None:
-                    yield path, item
+        found = [pair for name, value in vars(self).items() for pair in _items(name, value)]
+        yield from (pair for pair in found if isinstance(pair[1], Parameter))
+        yield from (pair for pair in found if pair[0] in buffers and pair[1] is not None)
+        yield from (pair for pair in found if isinstance(pair[1], Module))
 
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """(name, Parameter, buffer or layer of the library) of this module and its descendants."""
@@ -111,8 +111,13 @@ class Module:
     # -- state
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
-        """Parameters, then buffers, outside the graph; they share storage with the module's."""
-        return OrderedDict(self._assembly().state_dict())
+        """Parameters and buffers of each module, outside the graph; they share storage with the module's."""
+        state, parts = self._assembly().state_dict(), [name for name, _ in self._parts()]
+        place = {name: i for i, name in enumerate(parts)}
+
+        def place_of(name: str) -> int:  # of the tensor itself or of the layer that it is in
+            return max(place.get(name.rsplit(".", n)[0], -1) for n in range(name.count(".") + 1))
+        return OrderedDict((name, state[name]) for name in sorted(state, key=place_of))
 
     def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> LoadReport:
         """Copies values in; returns the names that were missing and unexpected. Raises one Error that lists all

@@ -141,7 +141,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
         _printed.update(zip(("precision", "threshold", "edgeitems"), chosen), linewidth=80)
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     _printed.update({name: value for name, value in given.items() if value is not None}, sci_mode=sci_mode)
-    setattr(Tensor, "__repr__", lambda self: _core._torch_string(self, **_printed))
+    setattr(Tensor, "__repr__", lambda self: self._string(**_printed))
 
 
 # -- methods

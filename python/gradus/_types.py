@@ -32,6 +32,9 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
+    def __add__(self, other: Any) -> Size:
+        return Size((*self, *other))
+
     def __getitem__(self, key: Any) -> Any:
         item = super().__getitem__(key)
         return Size(item) if isinstance(key, slice) else item
@@ -40,7 +43,14 @@ class Size(tuple[int, ...]):
 float32, float64, int64 = dtype("float32", 4, True), dtype("float64", 8, True), dtype("int64", 8, False)
 bool_, bfloat16 = dtype("bool", 1, False), dtype("bfloat16", 2, False)
 q8_0, q4_0 = dtype("q8_0", 1, False), dtype("q4_0", 1, False)
-ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
+
+
+class ValuesAndIndices(namedtuple("ValuesAndIndices", ["values", "indices"])):
+    """What max(x, dim), sort() and topk() return."""
+
+    def __repr__(self) -> str:
+        name = getattr(self, "_operation", "ValuesAndIndices")
+        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
 class Parameter(Tensor):

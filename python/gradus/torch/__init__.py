@@ -151,9 +151,9 @@ def unique(input: Tensor, sorted: builtins.bool = True) -> Tensor:
     return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
 
 
-def numel(input: Tensor) -> builtins.int:
-    """The number of elements."""
-    return input.numel()
+def get_default_dtype() -> dtype:
+    """float32."""
+    return float32
 
 
 inference_mode = gradus.no_grad
