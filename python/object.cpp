@@ -175,7 +175,7 @@ void make_types(py::module_& m) {
   });
   all.tensor = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!all.tensor) throw py::error_already_set();
-  py::setattr(reinterpret_cast<PyObject*>(all.tensor), "__module__", py::str("gradus"));
+  py::setattr(reinterpret_cast<PyObject*>(all.tensor), "__module__", py::str("torch"));  // as it is printed
   m.attr("Tensor") = py::handle(reinterpret_cast<PyObject*>(all.tensor));
   m.def("register", [](const py::object& size, const py::object& make_tensor, const py::object& pair,
                        const py::object& parameter, const py::list& dtypes) {

@@ -77,7 +77,22 @@ Tensor clamped(T x, const std::optional<Operand>& min, const std::optional<Opera
   if ((min && min->tensor.defined()) || (max && max->tensor.defined()))
     return clamp(x, min ? tensor_of_operand(*min, {x}) : Tensor(),
                  max ? tensor_of_operand(*max, {x}) : Tensor());
-  return clamp(x, min ? min->number : -INFINITY, max ? max->number : INFINITY);
+  if (is_floating(x.dtype())) return clamp(x, min ? min->number : -INFINITY, max ? max->number : INFINITY);
+  const Tensor y = min ? where(lt(x, min->number), tensor_of_operand(*min, {x}), x) : x;
+  return max ? where(gt(y, max->number), tensor_of_operand(*max, {x}), y) : y;
+}
+
+// x for an operation with y, of which both are floating: a tensor without dimensions takes the other's dtype,
+// else float64 wins.
+Tensor common(T x, T y) {
+  if (x.dtype() == y.dtype() || !is_floating(x.dtype()) || !is_floating(y.dtype())) return x;
+  const bool mine = (x.dim() > 0) == (y.dim() > 0) ? x.dtype() == DType::float64 : x.dim() > 0;
+  return mine ? x : x.to(y.dtype());
+}
+
+Tensor added(T a, T b, D alpha) { return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha); }
+Tensor subtracted(T a, T b, D alpha) {
+  return common(a, b) - (alpha == 1 ? common(b, a) : common(b, a) * alpha);
 }
 
 // max() and min() of all elements, with another tensor, or along a dimension.
@@ -227,12 +242,12 @@ void set_data(py::handle self, T from) {
 // A row is a line.
 // clang-format off
 
-#define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(a, b.tensor) : number; }
+#define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(a, b.tensor), common(b.tensor, a)) : number; }
 
 void add_operations(Table& t) {
   // -- arithmetic
-  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return !b.tensor.defined() ? a + b.number * alpha : alpha == 1 ? a + b.tensor : a + b.tensor * alpha; });
-  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return !b.tensor.defined() ? a - b.number * alpha : alpha == 1 ? a - b.tensor : a - b.tensor * alpha; });
+  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : a + b.number * alpha; });
+  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : a - b.number * alpha; });
   t("*mul multiply __mul__(input, other)", BINARY(mul, a * b.number));
   t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
   t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(a.tensor, b.number); });
@@ -428,7 +443,7 @@ void add_operations(Table& t) {
   t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(rand(size, g, or_float(dtype)), grad); });
   t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(randn(size, g, or_float(dtype)), grad); });
   t(":normal(mean, std, size, generator=None, dtype=None, device=None)", [](D mean, D std, S size, G g, OptionalDtype dtype, V) { return normal(size, mean, std, g, or_float(dtype)); });
-  t(":randint(low, high=None, size=None, generator=None, dtype=None, device=None)", of<integers>);
+  t(":randint(low=0, high=None, size=None, generator=None, dtype=None, device=None)", of<integers>);
   t(":randperm(n, generator=None, device=None)", [](N n, G g, V) { return randperm(n, g); });
   t("multinomial(input, num_samples, replacement=False, generator=None)", [](T p, N n, B replacement, G g) { return multinomial(p, n, g, replacement); });
   t("bernoulli(input, generator=None)", [](T p, G g) { return bernoulli(p, g); });

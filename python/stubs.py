@@ -133,8 +133,9 @@ def stub(module):
         elif home in ("typing", "__future__", "collections", "functools") or getattr(value, "_name", None):
             continue
         elif isinstance(value, type):
-            if getattr(sys.modules.get(home), value.__name__, None) is not value or home == "gradus":
-                home = "gradus._core" if getattr(sys.modules["gradus._core"], name, None) is value else module.__name__
+            if not str(home).startswith("gradus.") or getattr(sys.modules.get(home), value.__name__, None) is not value:
+                homes = [f"gradus.{m}" for m in ("_core", "_types") if getattr(sys.modules[f"gradus.{m}"], name, None) is value]
+                home = next(iter(homes), module.__name__)
             is_own = home == module.__name__
             lines += class_lines(name, value) if is_own else [f"from {home} import {value.__name__} as {name}"]
         elif type(value).__name__ == "operation":

@@ -8,10 +8,8 @@ from typing import Any
 
 from . import _core, _tensor
 from ._core import Error, Tensor
-from ._types import Parameter
 
-_KNOWN = {("gradus._tensor", "_unpickled"): _tensor._unpickled, ("gradus._types", "Parameter"): Parameter,
-          ("collections", "OrderedDict"): OrderedDict, ("_codecs", "encode"): lambda text, _: text.encode("latin1")}
+_KNOWN = {("gradus._tensor", "_unpickled"): _tensor._unpickled, ("collections", "OrderedDict"): OrderedDict, ("_codecs", "encode"): lambda text, _: text.encode("latin1")}
 
 
 class _Pickler(pickle.Pickler):

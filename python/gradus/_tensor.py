@@ -212,9 +212,21 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return memo.setdefault(id(self), (copy if type(self) is Tensor else type(self)(copy)).requires_grad_(self.requires_grad))
 
 
-def _unpickled(values: bytes, name: str, shape: Any, requires_grad: bool) -> Tensor:
+def _reduce(self: Tensor) -> Any:
+    values = memoryview(self.detach().contiguous()).tobytes()
+    return _unpickled, (values, self.dtype.name, tuple(self.shape), self.requires_grad, isinstance(self, Parameter))
+
+
+def _unpickled(values: bytes, name: str, shape: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
     data = memoryview(values).cast(_LETTERS[name])  # type: ignore[call-overload]
-    return _core._readable(data).clone().reshape(tuple(shape)).requires_grad_(requires_grad)
+    x = _core._readable(data).clone().reshape(tuple(shape))
+    return Parameter(x, requires_grad) if is_parameter else x.requires_grad_(requires_grad)
+
+
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    """The name of its type, torch.FloatTensor; with a dtype, to(dtype)."""
+    names = {"float32": "Float", "float64": "Double", "int64": "Long", "bool": "Bool", "bfloat16": "BFloat16"}
+    return f"torch.{names.get(self.dtype.name)}Tensor" if dtype is None else self.to(dtype)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -225,8 +237,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0)),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
-    "__reduce__": lambda self: (_unpickled, (memoryview(self.detach().contiguous()).tobytes(), self.dtype.name,
-                                             tuple(self.shape), self.requires_grad)),
+    "__reduce__": _reduce, "type": _type,
 }
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)

@@ -56,11 +56,10 @@ class ValuesAndIndices(namedtuple("ValuesAndIndices", ["values", "indices"])):
 class Parameter(Tensor):
     """A leaf that a module trains: Parameter(data) has the values of data, and shares them."""
 
+    __module__ = "torch.nn.parameter"  # as it is printed
+
     def __new__(cls, data: Tensor, requires_grad: bool = True) -> Parameter:
         return super().__new__(cls, data).requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    def __reduce__(self) -> Any:
-        return Parameter, (self.detach(), self.requires_grad)
