@@ -1,7 +1,7 @@
 """stubs.py FOLDER: writes a .pyi beside each module of the package gradus in FOLDER, from what the modules hold when they run: the rows
 of the C++ table with the types of their functions, and Python's own signatures."""
 import ast
-import importlib
+import importlib.util
 import inspect
 import pathlib
 import re
@@ -163,6 +163,8 @@ def main(folder):
     core = importlib.import_module("gradus._core")
     for name in ["", *MODULES]:
         full = f"gradus.{name}".rstrip(".")
+        if name == "pytest_plugin" and importlib.util.find_spec("pytest") is None:
+            continue
         module = getattr(core, name[6:]) if name.startswith("_core.") else importlib.import_module(full)
         write(folder, full, stub(module), hasattr(module, "__path__") or module is core)
     for name, other in ALIASES.items():
