@@ -66,7 +66,7 @@ class Optimizer:
         """Continues from what state_dict() returned."""
         for i, part in enumerate(self._parts):
             start = f"{i}." if len(self._parts) > 1 else ""
-            part.load_state_dict({k[len(start):]: v for k, v in state.items() if k.startswith(start)})
+            part.load_state_dict({k.removeprefix(start): v for k, v in state.items() if k.startswith(start)})
 
 
 def _numbers(group: dict[str, Any]) -> dict[str, float]:
@@ -74,43 +74,25 @@ def _numbers(group: dict[str, Any]) -> dict[str, float]:
     return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas")}
 
 
-class AdamW(Optimizer):
-    """AdamW (arXiv 1711.05101)."""
+def _optimizer(name: str, doc: str, **defaults: Any) -> type[Optimizer]:
+    """The class of a kind of the library, which has the name in small letters."""
+    return type(name, (Optimizer,), {"_kind": name.lower(), "_defaults": defaults, "__doc__": doc, "__qualname__": name})
 
-    _kind, _defaults = "adamw", {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
+
+AdamW = _optimizer("AdamW", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+Lion = _optimizer("Lion", "Lion (arXiv 2302.06675).", betas=(0.9, 0.99), weight_decay=0.0)
+Muon = _optimizer("Muon", "Muon, with AdamW for what is no matrix.", momentum=0.95, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+SGD = _optimizer("SGD", "Stochastic gradient descent.", momentum=0.0, weight_decay=0.0, nesterov=False)
+RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False)
 
 
-class Adam(AdamW):
+class Adam(AdamW):  # type: ignore[misc, valid-type]
     """Adam (arXiv 1412.6980). Raises Error for a weight decay, which PyTorch adds to the gradient here."""
 
     def __init__(self, params: Any, lr: float = 0.001, weight_decay: float = 0.0, **options: Any) -> None:
         if weight_decay:
             raise Error(f"[Adam] has no weight decay, got {weight_decay}. Hint: AdamW has one.")
         super().__init__(params, lr, weight_decay=0.0, **options)
-
-
-class Lion(Optimizer):
-    """Lion (arXiv 2302.06675)."""
-
-    _kind, _defaults = "lion", {"betas": (0.9, 0.99), "weight_decay": 0.0}
-
-
-class Muon(Optimizer):
-    """Muon, with AdamW for what is no matrix."""
-
-    _kind, _defaults = "muon", {"momentum": 0.95, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
-
-
-class SGD(Optimizer):
-    """Stochastic gradient descent."""
-
-    _kind, _defaults = "sgd", {"momentum": 0.0, "weight_decay": 0.0, "nesterov": False}
-
-
-class RMSprop(Optimizer):
-    """RMSprop."""
-
-    _kind, _defaults = "rmsprop", {"alpha": 0.99, "eps": 1e-8, "weight_decay": 0.0, "momentum": 0.0, "centered": False}
 
 
 def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:

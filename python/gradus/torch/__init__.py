@@ -142,7 +142,7 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, kee
 
 def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
     """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
-    size = max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
+    size = builtins.max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
     return zeros(size, dtype=int64).scatter_add(0, input, gradus.ones_like(input))
 
 
