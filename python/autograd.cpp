@@ -74,6 +74,7 @@ auto differentiated(Tensors outputs, const F& f) {
     const autograd::Scoped<void (*)()> polled(autograd::before_each_rule, check_signals);
     return f();
   } catch (const Error& e) {
+    const py::gil_scoped_acquire lock;
     throw Error(e, lines_of(e.what(), outputs));
   }
 }
