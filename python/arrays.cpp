@@ -3,14 +3,9 @@
 //
 // What shares memory keeps its owner: a tensor holds the array that it borrows from until its storage is
 // freed, and an array holds the tensor's object.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <utility>
 
-#include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/python/casters.hpp"
+#include "gradus/python/operation.hpp"
 
 namespace gradus::python {
 namespace {
@@ -44,38 +39,26 @@ DLDataType dl_type(DType dtype) {
   return {code, static_cast<uint8_t>(8 * element_size(dtype)), 1};
 }
 
-const Tensor& check_shareable(const char* op, const Tensor& x) {
-  if (is_storage(x.dtype()))
-    fail(op, "needs values to compute with, got ", name(x.dtype()), ". Hint: to(gradus.float32).");
-  return x;
-}
-
-// A tensor with its shape and strides, which a consumer of DLPack owns.
-struct Exported {
-  explicit Exported(const Tensor& x) : tensor(x) {
-    managed.tensor = {
-        const_cast<void*>(x.raw_data()), {1, 0}, x.dim(), dl_type(x.dtype()), shape, strides, 0};
-    for (int i = 0; i < x.dim(); ++i) {
-      shape[i] = x.shape()[i];
-      strides[i] = x.strides()[i];
-    }
-    managed.context = this;
-    managed.deleter = [](DLManagedTensor* m) {
-      const py::gil_scoped_acquire lock;
-      delete static_cast<Exported*>(m->context);
-    };
-  }
-  Tensor tensor;
-  int64_t shape[kMaxDims], strides[kMaxDims];
-  DLManagedTensor managed;
-};
-
 py::object to_dlpack(const Tensor& x) {
-  check_shareable("dlpack", x);
+  if (is_storage(x.dtype()))
+    fail("dlpack", "needs values to compute with, got ", name(x.dtype()), ". Hint: to(gradus.float32).");
   if (x.requires_grad())
     fail("dlpack", "a tensor that requires a gradient is not shared. Hint: detach() it first.");
-  auto* const exported = new Exported(x);
-  PyObject* const capsule = PyCapsule_New(&exported->managed, "dltensor", [](PyObject* self) {
+  auto* const held = new Tensor(x);  // its shape and strides are those of the description
+  auto* const exported = new DLManagedTensor{{const_cast<void*>(x.raw_data()),
+                                              {1, 0},
+                                              x.dim(),
+                                              dl_type(x.dtype()),
+                                              const_cast<int64_t*>(held->shape().begin()),
+                                              const_cast<int64_t*>(held->strides().begin()),
+                                              0},
+                                             held,
+                                             [](DLManagedTensor* m) {
+                                               const py::gil_scoped_acquire lock;
+                                               delete static_cast<Tensor*>(m->context);
+                                               delete m;
+                                             }};
+  PyObject* const capsule = PyCapsule_New(exported, "dltensor", [](PyObject* self) {
     if (!PyCapsule_IsValid(self, "dltensor")) return;  // a consumer has taken it
     auto* const m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(self, "dltensor"));
     m->deleter(m);
@@ -124,122 +107,83 @@ struct View {
   Py_ssize_t places[2 * kMaxDims];
 };
 
-// An array that is open for reading.
-class Buffer {
- public:
-  Buffer(PyObject* o, int flags) : view_(new Py_buffer) {
-    if (PyObject_GetBuffer(o, view_, flags) == 0) return;
-    delete view_;
-    throw py::error_already_set();
-  }
-  ~Buffer() {
-    if (view_) close(view_);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  const Py_buffer& operator*() const { return *view_; }
-  Py_buffer* take() { return std::exchange(view_, nullptr); }
-  static void close(Py_buffer* view) {
-    PyBuffer_Release(view);
-    delete view;
-  }
-  // The letter of the elements' type (struct's), native; 0 for others.
-  char letter() const {
-    const std::string format = view_->format ? view_->format : "B";
-    if (format.size() == 1) return format[0];
-    return format.size() == 2 && (format[0] == '<' || format[0] == '=' || format[0] == '@') ? format[1]
-                                                                                            : '\0';
-  }
-  Shape shape() const { return {view_->shape, view_->shape + view_->ndim}; }
-
- private:
-  Py_buffer* view_;
-};
-
-std::optional<DType> same_dtype(char letter, Py_ssize_t size) {
+std::optional<DType> dtype_of(const py::buffer_info& array) {
+  const std::string& format = array.format;
+  if (format.size() > 2 || (format.size() == 2 && std::string("<=@").find(format[0]) == std::string::npos))
+    return {};
+  const char letter = format.back();
   if (letter == 'f') return DType::float32;
   if (letter == 'd') return DType::float64;
-  if ((letter == 'q' || letter == 'l') && size == 8) return DType::int64;
+  if ((letter == 'q' || letter == 'l') && array.itemsize == 8) return DType::int64;
   if (letter == '?') return DType::boolean;
   return {};
 }
 
-Tensor shared_buffer(PyObject* o, bool only_read) {
-  Buffer buffer(o, PyBUF_STRIDES | PyBUF_FORMAT);
-  const std::optional<DType> dtype = same_dtype(buffer.letter(), (*buffer).itemsize);
+Tensor shared_buffer(const py::buffer& o, bool only_read) {
+  const std::shared_ptr<py::buffer_info> array(new py::buffer_info(o.request()), [](py::buffer_info* held) {
+    const py::gil_scoped_acquire lock;
+    delete held;
+  });
+  const std::optional<DType> dtype = dtype_of(*array);
   if (!dtype)
-    fail("from_numpy", "shares float32, float64, int64 and bool, got format '",
-         (*buffer).format ? (*buffer).format : "B", "'. Hint: gradus.tensor() copies and converts.");
-  if ((*buffer).readonly && !only_read)
+    fail("from_numpy", "shares float32, float64, int64 and bool, got format '", array->format,
+         "'. Hint: gradus.tensor() copies and converts.");
+  if (array->readonly && !only_read)
     fail("from_numpy",
          "needs an array that may be written, got a read-only one. Hint: gradus.tensor() copies it.");
   Shape strides;
-  for (int i = 0; i < (*buffer).ndim; ++i) {
-    if ((*buffer).strides[i] % (*buffer).itemsize != 0)
+  for (const py::ssize_t stride : array->strides) {
+    if (stride % array->itemsize != 0)
       fail("from_numpy", "strides must be whole elements. Hint: gradus.tensor() copies the array.");
-    strides.push_back((*buffer).strides[i] / (*buffer).itemsize);
+    strides.push_back(stride / array->itemsize);
   }
-  const Shape shape = buffer.shape();
-  void* const data = (*buffer).buf;
-  const std::shared_ptr<Py_buffer> view(buffer.take(), [](Py_buffer* held) {
-    if (!Py_IsInitialized()) return;
-    const py::gil_scoped_acquire lock;
-    Buffer::close(held);
-  });
-  return borrowed(data, shape, strides, *dtype, [view] {});
+  return borrowed(array->ptr, Shape(array->shape), strides, *dtype, [array] {});
 }
 
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  try {
-    const Tensor& x = check_shareable("buffer", tensor_of(self));
-    const bool read_only = x.requires_grad();
-    if ((flags & PyBUF_WRITABLE) && read_only)
-      throw py::buffer_error("a tensor that requires a gradient is read-only; detach() it first");
-    const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!strided && !x.is_contiguous()) throw py::buffer_error("the tensor is not contiguous");
-    const int64_t size = element_size(x.dtype());
-    auto* const exported = new View{x, {}};
-    Py_ssize_t* const places = exported->places;
-    for (int i = 0; i < x.dim(); ++i) {
-      places[i] = x.shape()[i];
-      places[kMaxDims + i] = x.strides()[i] * size;
-    }
-    *view = {const_cast<void*>(x.raw_data()),
-             Py_NewRef(self),
-             x.numel() * size,
-             size,
-             read_only,
-             x.dim(),
-             (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(x.dtype())) : nullptr,
-             (flags & PyBUF_ND) ? places : nullptr,
-             strided ? places + kMaxDims : nullptr,
-             nullptr,
-             exported};
-    return 0;
-  } catch (...) {
-    set_python_error();
-    if (!PyErr_ExceptionMatches(PyExc_BufferError)) {  // what the protocol raises
-      const py::error_already_set error;
-      PyErr_SetString(PyExc_BufferError, py::str(error.value()).cast<std::string>().c_str());
-    }
+  const Tensor& x = tensor_of(self);
+  const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+  const char* const refused = is_storage(x.dtype()) ? "such values are only stored; convert them with to()"
+                              : (flags & PyBUF_WRITABLE) && x.requires_grad()
+                                  ? "a tensor that requires a gradient is read-only; detach() it first"
+                              : !strided && !x.is_contiguous() ? "the tensor is not contiguous"
+                                                               : nullptr;
+  if (refused) {
+    PyErr_SetString(PyExc_BufferError, refused);
     return -1;
   }
+  const int64_t size = element_size(x.dtype());
+  auto* const exported = new View{x, {}};
+  Py_ssize_t* const places = exported->places;
+  for (int i = 0; i < x.dim(); ++i) {
+    places[i] = x.shape()[i];
+    places[kMaxDims + i] = x.strides()[i] * size;
+  }
+  *view = {const_cast<void*>(x.raw_data()),
+           Py_NewRef(self),
+           x.numel() * size,
+           size,
+           x.requires_grad(),
+           x.dim(),
+           (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(x.dtype())) : nullptr,
+           (flags & PyBUF_ND) ? places : nullptr,
+           strided ? places + kMaxDims : nullptr,
+           nullptr,
+           exported};
+  return 0;
 }
 
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<View*>(view->internal); }
 
-void add_arrays(py::module_& m) {
-  m.def(
-      "from_numpy", [](py::handle array) { return shared_buffer(array.ptr(), false); }, py::arg("array"));
+void add_arrays(Table& t) {
+  t(":from_numpy(array)", [](const py::buffer& array) { return shared_buffer(array, false); });
   // Also takes read-only memory, which the caller copies at once.
-  m.def(
-      "readable", [](py::handle array) { return shared_buffer(array.ptr(), true); }, py::arg("array"));
-  m.def("from_dlpack", &from_dlpack, py::arg("x"));
-  m.def("to_dlpack", &to_dlpack, py::arg("x"));
+  t(":_readable(array)", [](const py::buffer& array) { return shared_buffer(array, true); });
+  t(":from_dlpack(x)", of<from_dlpack>);
+  t(".__dlpack__(input, stream=None)", [](const Tensor& x, const py::object&) { return to_dlpack(x); });
 }
 
 }  // namespace gradus::python

@@ -1,80 +1,101 @@
-// Differentiation: backward, grad, hooks, functions of one's own, the modes of a thread, random streams.
-#include <deque>
+// Differentiation: backward, grad, hooks, functions of one's own, gradcheck, modes of a thread, random
+// streams.
+#include <chrono>
 #include <set>
 
 #include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/engine/backward_pass.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/print.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/python/casters.hpp"
+#include "gradus/python/operation.hpp"
 
 namespace gradus::python {
 namespace {
 
+using Tensors = const std::vector<Tensor>&;
+
 // -- the Python lines that recorded operations, while anomaly detection is on
 
-struct Line {
-  uint64_t sequence;  // of the result's vertex; those of what it is composed of are lower
-  std::string place;  // file:line
-};
-constexpr size_t kMostLines = size_t{1} << 20;
-
-std::deque<Line>& lines() {
-  static auto* const all = new std::deque<Line>;
+// By the sequence of a result's vertex; those of what it is composed of are lower.
+std::map<uint64_t, std::string>& lines() {
+  static auto* const all = new std::map<uint64_t, std::string>;
   return *all;
 }
+constexpr size_t kMostLines = size_t{1} << 20;
 
 // The line that runs outside of this package.
 std::string running_line() {
   const std::string package = py::str(py::module_::import("gradus").attr("__path__").attr("__getitem__")(0));
-  auto frame = py::reinterpret_steal<py::object>(
-      reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
-  while (frame && !frame.is_none()) {
+  py::object frame = py::module_::import("sys").attr("_getframe")();
+  while (!frame.is_none()) {
     const std::string file = py::str(frame.attr("f_code").attr("co_filename"));
-    if (file.compare(0, package.size(), package) != 0)
-      return concat(file, ":", py::str(frame.attr("f_lineno")).cast<std::string>());
+    if (!file.starts_with(package)) return file + ":" + std::string(py::str(frame.attr("f_lineno")));
     frame = frame.attr("f_back");
   }
   return "";
 }
 
-std::string line_of(uint64_t sequence) {
-  const auto found = std::lower_bound(lines().begin(), lines().end(), sequence,
-                                      [](const Line& line, uint64_t s) { return line.sequence < s; });
-  return found == lines().end() ? "" : found->place;
-}
-
 // The lines that recorded what an error of backward() is about: operation "%3" of the graph, or all
 // operations that it names.
-std::string lines_of(const std::string& error, const std::vector<Tensor>& outputs) {
+std::string lines_of(const std::string& error, Tensors outputs) {
   std::vector<const autograd::Node*> roots;
   for (const Tensor& y : outputs)
     if (y.defined() && y.impl()->node) roots.push_back(y.impl()->node.get());
   const std::vector<const autograd::Node*> ops = autograd::ops_below(roots);
-  std::set<std::string> places;
   const size_t mark = error.rfind(" of %");
-  const size_t number =
-      mark == std::string::npos ? 0 : static_cast<size_t>(std::atoll(error.c_str() + mark + 5));
-  for (size_t i = 0; i < ops.size(); ++i)
-    if (number > 0 ? i + 1 == number : error.find(concat("that ", ops[i]->op, " needs")) != std::string::npos)
-      places.insert(line_of(ops[i]->sequence));
+  const size_t number = mark == std::string::npos ? 0 : std::stoul(error.substr(mark + 5));
+  std::set<std::string> places;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const bool is_named = error.find(concat("that ", ops[i]->op, " needs")) != std::string::npos;
+    const auto line = lines().lower_bound(ops[i]->sequence);
+    if ((number > 0 ? i + 1 == number : is_named) && line != lines().end()) places.insert(line->second);
+  }
   places.erase("");
   return places.empty() ? "" : " Recorded at " + joined(places, ", ") + ".";
 }
 
+// Raises KeyboardInterrupt after Ctrl-C; looks 20 times a second at most.
+void check_signals() {
+  using Clock = std::chrono::steady_clock;
+  static thread_local Clock::time_point next;
+  if (Clock::now() < next) return;
+  const py::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  next = Clock::now() + std::chrono::milliseconds(50);
+}
+
 template <class F>
-auto differentiated(const std::vector<Tensor>& outputs, const F& f) {
+auto differentiated(Tensors outputs, const F& f) {
   try {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked(PyGILState_Check() != 0);
+    const autograd::Scoped<void (*)()> polled(autograd::before_each_rule, check_signals);
     return f();
   } catch (const Error& e) {
+    const py::gil_scoped_acquire lock;
     throw Error(e, lines_of(e.what(), outputs));
   }
 }
 
-// Sets a mode of this thread, until it is set again.
+void backward_of(Tensors outputs, Tensors gradients, bool retain_graph, bool create_graph) {
+  differentiated(outputs, [&] { backward(outputs, gradients, retain_graph, create_graph); });
+}
 
+std::vector<Tensor> grad_of(Tensors outputs, Tensors inputs, Tensors grad_outputs, bool retain_graph,
+                            bool create_graph, bool allow_unused) {
+  return differentiated(outputs, [&] {
+    return grad(outputs, inputs, {grad_outputs, create_graph, retain_graph, allow_unused});
+  });
+}
+
+Tensor checkpoint_of(const std::function<Tensor(Tensors)>& f, Tensors inputs) {
+  const Unlocked unlocked(PyGILState_Check() != 0);
+  return checkpoint(f, inputs, {&default_stream()->generator});
+}
+
+// Sets a mode of this thread, until it is set again.
 template <class Mode, class Value>
 void set_mode(Value value) {
   static thread_local std::unique_ptr<Mode> mode;
@@ -82,160 +103,121 @@ void set_mode(Value value) {
   mode = std::make_unique<Mode>(value);
 }
 
-// A name that lives as long as the program.
-OpName op_name(const std::string& name) {
-  static auto* const all = new std::set<std::string>;
-  return OpName::custom(*all->insert(name).first);
-}
-
 // Makes `outputs` results of a function in Python: rule(gradients) gives one gradient, or None, for each
 // input.
-std::vector<Tensor> record_function(const std::string& name, std::vector<Tensor> outputs,
-                                    const std::vector<Tensor>& inputs, py::function rule) {
-  const auto held = shared_reference(rule.ptr());
-  const auto call = [held](const std::vector<Tensor>& gys) {
-    const py::gil_scoped_acquire lock;
-    return py::handle(held.get())(gys).cast<std::vector<Tensor>>();
-  };
+std::vector<Tensor> record_function(const std::string& name, std::vector<Tensor> outputs, Tensors inputs,
+                                    const py::function& pull) {
+  static auto* const names = new std::set<std::string>;  // they live as long as the program
+  const auto rule = pull.cast<std::function<std::vector<Tensor>(Tensors)>>();
+  const OpName op = OpName::custom(*names->insert(name).first);
   if (outputs.size() == 1)
-    return {record(op_name(name), std::move(outputs[0]), inputs,
-                   [call](const Tensor& gy, Needs) { return call({gy}); })};
-  return record_many(op_name(name), std::move(outputs), inputs,
-                     [call](const auto& gys, const auto&, Needs) { return call(gys); });
+    return {
+        record(op, std::move(outputs[0]), inputs, [rule](const Tensor& gy, Needs) { return rule({gy}); })};
+  return record_many(op, std::move(outputs), inputs,
+                     [rule](Tensors gys, const auto&, Needs) { return rule(gys); });
 }
 
-void add_modes(py::module_& m) {
-  m.def("is_grad_enabled", &grad_enabled);
-  m.def("set_grad_enabled", [](bool on) { set_mode<GradMode>(on); });
-  m.def("is_anomaly_enabled", [] { return autograd::anomaly_mode; });
-  m.def("set_anomaly_enabled", [](bool on) { set_mode<AnomalyMode>(on); });
-  m.def("autocast_dtype", &autocast_dtype);
-  m.def("set_autocast_dtype", [](DType dtype) { set_mode<Autocast>(dtype); });
-  m.def("get_num_threads", &num_threads);
-  m.def("set_num_threads", &set_num_threads, py::arg("n"));
-  m.def(
-      "memory_bytes", [] { return memory_use().bytes; }, "Bytes of the tensors that this thread has made.");
+std::string printed(py::handle self, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
+                    std::optional<bool> sci_mode) {
+  const auto most = static_cast<int64_t>(std::min(threshold, 0x1p62));
+  const char* const grad_fn = reinterpret_cast<TensorObject*>(self.ptr())->grad_fn;
+  return torch_string(tensor_of(self.ptr()),
+                      PrintOptions{precision, most, edgeitems, linewidth, sci_mode, grad_fn ? grad_fn : ""});
+}
+
+py::dict gradcheck_of(const std::function<Tensor(Tensors)>& f, Tensors inputs, int order, double eps,
+                      double tolerance, int directions, int64_t elementwise, int64_t seed) {
+  using namespace py::literals;
+  const GradcheckReport r = gradcheck(f, inputs,
+                                      {.order = order,
+                                       .eps = eps,
+                                       .tolerance = tolerance,
+                                       .directions = directions,
+                                       .elementwise = elementwise,
+                                       .seed = static_cast<uint64_t>(seed)});
+  py::list each;
+  for (const GradcheckInput& i : r.inputs)
+    each.append(py::dict("input"_a = i.input, "order"_a = i.order, "worst"_a = i.worst, "where"_a = i.where,
+                         "numeric"_a = i.numeric, "analytic"_a = i.analytic));
+  const GradcheckOp& op = r.wrong_op;
+  const py::dict wrong("number"_a = op.number, "op"_a = op.op, "order"_a = op.order, "numeric"_a = op.numeric,
+                       "analytic"_a = op.analytic, "error"_a = op.error);
+  return py::dict("passed"_a = r.passed, "checks"_a = r.checks, "worst"_a = r.worst, "message"_a = r.message,
+                  "cause"_a = r.cause, "inputs"_a = each, "wrong_op"_a = wrong);
+}
+
+std::shared_ptr<RandomStream> make_stream(int64_t seed, const std::string& kind) {
+  if (kind == "torch") return std::make_shared<RandomStream>(Generator::torch(seed));
+  if (kind == "torch-mkl") return std::make_shared<RandomStream>(Generator::torch_mkl(seed));
+  if (kind == "philox") return std::make_shared<RandomStream>(Generator(static_cast<uint64_t>(seed)));
+  fail("generator", "kind must be 'torch', 'torch-mkl' or 'philox', got '", kind, "'.");
 }
 
 void add_generator(py::module_& m) {
-  using Stream = RandomStream;
-  py::class_<Stream, std::shared_ptr<Stream>>(
-      m, "Generator",
-      "A stream of random numbers: kind 'torch' (PyTorch's), 'torch-mkl' (with the "
-      "dropout masks of its MKL builds) or 'philox' (the fastest).")
-      .def(py::init([](int64_t seed, const std::string& kind) {
-             if (kind == "torch") return std::make_shared<Stream>(Generator::torch(seed));
-             if (kind == "torch-mkl") return std::make_shared<Stream>(Generator::torch_mkl(seed));
-             if (kind == "philox") return std::make_shared<Stream>(Generator(static_cast<uint64_t>(seed)));
-             fail("generator", "kind must be 'torch', 'torch-mkl' or 'philox', got '", kind, "'.");
-           }),
-           py::arg("seed") = 0, py::arg("kind") = "torch")
+  using R = RandomStream;
+  py::class_<R, std::shared_ptr<R>>(m, "Generator")
+      .def(py::init(&make_stream), py::arg("seed") = 0, py::arg("kind") = "torch",
+           "A stream of random numbers: kind 'torch' (PyTorch's), 'torch-mkl' (with the dropout masks of its "
+           "MKL builds) or 'philox' (the fastest).")
+      .def("_become", [](R& self, const R& other) { self.generator = other.generator; })
       .def(
-          "become", [](Stream& self, const Stream& other) { self.generator = other.generator; },
-          "Continues as the other one does.")
-      .def(
-          "stream",
-          [](const Stream& self, const std::string& purpose) {
-            return std::make_shared<Stream>(self.generator.stream(purpose));
-          },
+          "stream", [](R& r, const std::string& use) { return std::make_shared<R>(r.generator.stream(use)); },
           py::arg("purpose"), "A separate stream of the same kind for one purpose.")
       .def(
-          "discard", [](Stream& self, int64_t n) { self.generator.discard(n); }, py::arg("n"),
+          "discard", [](R& self, int64_t n) { self.generator.discard(n); }, py::arg("n"),
           "Skips n words of 32 bits.")
       .def(
-          "next", [](Stream& self) { return self.generator.next(); }, "The next word of 32 bits.")
+          "next", [](R& self) { return self.generator.next(); }, "The next word of 32 bits.")
       .def(
-          "get_state", [](const Stream& self) { return self.generator.state(); }, "The state as text.")
+          "get_state", [](const R& self) { return self.generator.state(); }, "The state as text.")
       .def(
-          "set_state", [](Stream& self, const std::string& state) { self.generator.set_state(state); },
+          "set_state", [](R& self, const std::string& state) { self.generator.set_state(state); },
           py::arg("state"), "Continues from what get_state() returned.");
   m.attr("default_generator") = default_stream();
 }
 
 }  // namespace
 
+std::shared_ptr<RandomStream>& default_stream() {
+  static auto* const stream = new std::shared_ptr<RandomStream>(make_stream(0, "torch"));
+  return *stream;
+}
+
 void note_line(const Tensor& result) {
   if (!result.impl()->node || result.impl()->node->is_leaf()) return;
-  const uint64_t sequence = result.impl()->node->sequence;
-  if (!lines().empty() && lines().back().sequence >= sequence) return;
-  lines().push_back({sequence, running_line()});
-  if (lines().size() > kMostLines) lines().pop_front();
+  if (lines().emplace(result.impl()->node->sequence, "").second)
+    lines()[result.impl()->node->sequence] = running_line();
+  if (lines().size() > kMostLines) lines().erase(lines().begin());
 }
 
-void add_autograd(py::module_& m) {
-  const py::handle type(reinterpret_cast<PyObject*>(registered().tensor));
-  const auto method = [&](const char* name, auto f, auto... extra) {
-    py::setattr(type, name, py::cpp_function(f, py::name(name), py::is_method(type), extra...));
-  };
-  method(
-      "backward",
-      [](const Tensor& self, const Tensor& gradient, bool retain_graph, bool create_graph) {
-        differentiated({self}, [&] { self.backward(gradient, retain_graph, create_graph); });
-      },
-      py::arg("gradient") = py::none(), py::arg("retain_graph") = false, py::arg("create_graph") = false,
-      "Adds d(this)/d(leaf) to the grad of every leaf that this scalar depends on.");
-  method(
-      "register_hook",
-      [](const Tensor& self, py::function hook) {
-        const auto held = shared_reference(hook.ptr());
-        return self.register_hook(GradHook([held](const Tensor& g) -> Tensor {
-          const py::gil_scoped_acquire lock;
-          return py::handle(held.get())(g).cast<Tensor>();
-        }));
-      },
-      py::arg("hook"),
-      "Runs hook(gradient) in every backward that passes this tensor; what it returns replaces it.");
-  method(
-      "requires_grad_",
-      [](py::object self, bool on) {
-        self.attr("requires_grad") = on;
-        return self;
-      },
-      py::arg("requires_grad") = true, "Makes a leaf that collects gradients, or freezes it.");
-  py::class_<HookHandle>(m, "HookHandle").def("remove", &HookHandle::remove, "Removes the hook.");
+// A row is a line.
+// clang-format off
 
-  m.def("grad",
-        [](const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-           const std::vector<Tensor>& grad_outputs, bool retain_graph, bool create_graph, bool allow_unused) {
-          return differentiated(outputs, [&] {
-            return grad(outputs, inputs, {grad_outputs, create_graph, retain_graph, allow_unused});
-          });
-        });
-  m.def("backward", [](const std::vector<Tensor>& tensors, const std::vector<Tensor>& gradients,
-                       bool retain_graph, bool create_graph) {
-    differentiated(tensors, [&] { backward(tensors, gradients, retain_graph, create_graph); });
-  });
-  m.def("record_function", &record_function);
-  m.def("checkpoint", [](py::function f, const std::vector<Tensor>& inputs) {
-    const auto held = shared_reference(f.ptr());
-    const py::gil_scoped_release unlocked;
-    return checkpoint(
-        [held](const std::vector<Tensor>& given) -> Tensor {
-          const py::gil_scoped_acquire lock;
-          return py::handle(held.get())(*py::tuple(py::cast(given))).cast<Tensor>();
-        },
-        inputs, {&default_stream()->generator});
-  });
-  m.def(
-      "graph_text",
-      [](const std::vector<Tensor>& ys, const std::map<std::string, Tensor>& names) {
-        return graph_text(ys, LeafNames(names.begin(), names.end()));
-      },
-      py::arg("outputs"), py::arg("names") = py::dict());
-  m.def(
-      "graph_dot", [](const std::vector<Tensor>& ys) { return graph_dot(ys); }, py::arg("outputs"));
-  m.def("numpy_string", &numpy_string);
-  m.def(
-      "torch_string",
-      [](const Tensor& x, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
-         std::optional<bool> sci_mode) {
-        const auto most = static_cast<int64_t>(std::min(threshold, 0x1p62));
-        return torch_string(x, PrintOptions{precision, most, edgeitems, linewidth, sci_mode});
-      },
-      py::arg("input"), py::arg("precision") = 4, py::arg("threshold") = 1000, py::arg("edgeitems") = 3,
-      py::arg("linewidth") = 80, py::arg("sci_mode") = py::none());
-  add_modes(m);
-  add_generator(m);
+void add_autograd(Table& t) {
+  py::class_<HookHandle>(t.module, "HookHandle").def("remove", &HookHandle::remove, "Removes the hook.");
+  add_generator(t.module);
+  t(".backward(input, gradient=None, retain_graph=False, create_graph=False)", [](const Tensor& y, const Tensor& gy, bool retain, bool create) { backward_of({y}, {gy}, retain, create); });
+  t(".register_hook(input, hook)", [](const Tensor& x, const std::function<Tensor(const Tensor&)>& hook) { return x.register_hook(GradHook(hook)); });
+  t(":_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)", of<grad_of>);
+  t(":_backward(tensors, gradients, retain_graph, create_graph)", of<backward_of>);
+  t(":_record_function(name, outputs, inputs, rule)", of<record_function>);
+  t(":_checkpoint(function, inputs)", of<checkpoint_of>);
+  t(":_gradcheck(function, inputs, order, eps, tolerance, directions, elementwise, seed)", of<gradcheck_of>);
+  t(":graph_text(outputs, names={})", [](Tensors ys, const std::map<std::string, Tensor>& names) { return graph_text(ys, LeafNames(names.begin(), names.end())); });
+  t(":graph_dot(outputs)", [](Tensors ys) { return graph_dot(ys); });
+  t(":numpy_string(input)", [](const Tensor& x) { return numpy_string(x); });
+  t(".__repr__ _string(input, precision=4, threshold=1000, edgeitems=3, linewidth=80, sci_mode=None)", of<printed>);
+  t(":is_grad_enabled()", of<grad_enabled>);
+  t(":_set_grad_enabled(mode)", [](bool on) { set_mode<GradMode>(on); });
+  t(":_is_anomaly_enabled()", [] { return autograd::anomaly_mode; });
+  t(":_set_anomaly_enabled(mode)", [](bool on) { set_mode<AnomalyMode>(on); });
+  t(":_autocast_dtype()", of<autocast_dtype>);
+  t(":_set_autocast_dtype(dtype)", [](DType dtype) { set_mode<Autocast>(dtype); });
+  t(":get_num_threads()", of<num_threads>);
+  t(":set_num_threads(n)", of<set_num_threads>);
+  t(":memory_bytes()", [] { return memory_use().bytes; });
 }
+
+// clang-format on
 
 }  // namespace gradus::python

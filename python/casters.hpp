@@ -1,8 +1,12 @@
-// Conversions between Python's values and the library's, for pybind11 and for the table of operations.
+// Conversions between Python's values and the library's. The name of each is its type in Python: errors and
+// stubs have it.
 #pragma once
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,9 +19,14 @@ namespace gradus::python {
 
 /// A tensor or a number.
 struct Operand {
-  Tensor tensor;      ///< undefined if it is a number
-  double number = 0;  ///< otherwise
+  Tensor tensor;                 ///< undefined if it is a number
+  double number = 0;             ///< otherwise
+  DType dtype = DType::float32;  ///< of a number: int64 of an int, boolean of a bool
+
+  bool is_whole() const { return dtype != DType::float32; }  ///< whether it is an int or a bool
 };
+/// The argument `device`: the CPU is the only one.
+struct Device {};
 /// Some ints: one, or a list or tuple; none for None.
 struct Ints {
   std::vector<int64_t> values;  ///< in order
@@ -42,107 +51,121 @@ struct Random {
 
 namespace pybind11::detail {
 
+namespace door = gradus::python;
+
 template <>
 struct type_caster<gradus::Tensor> {
   PYBIND11_TYPE_CASTER(gradus::Tensor, const_name("Tensor"));
   bool load(handle h, bool) {
-    if (h.is_none()) return true;
-    if (!gradus::python::is_tensor(h.ptr())) return false;
-    value = gradus::python::tensor_of(h.ptr());
+    const bool is_given = !h.is_none();
+    if (is_given && !door::is_tensor(h.ptr())) return false;
+    if (is_given) value = door::tensor_of(h.ptr());
     return true;
   }
-  static handle cast(const gradus::Tensor& x, return_value_policy, handle) { return gradus::python::wrap(x); }
+  static handle cast(const gradus::Tensor& x, return_value_policy, handle) { return door::wrap(x); }
 };
 
 template <>
 struct type_caster<gradus::DType> {
   PYBIND11_TYPE_CASTER(gradus::DType, const_name("dtype"));
-  bool load(handle h, bool) { return gradus::python::dtype_from(h.ptr(), value); }
+  bool load(handle h, bool) { return door::dtype_from(h.ptr(), value); }
   static handle cast(gradus::DType x, return_value_policy, handle) {
-    return handle(gradus::python::dtype_object(x)).inc_ref();
+    return handle(door::registered().dtypes[static_cast<size_t>(x)]).inc_ref();
   }
 };
 
 template <>
-struct type_caster<gradus::python::Operand> {
-  PYBIND11_TYPE_CASTER(gradus::python::Operand, const_name("Tensor or a number"));
+struct type_caster<door::Operand> {
+  PYBIND11_TYPE_CASTER(door::Operand, const_name("Tensor | float"));
   bool load(handle h, bool) {
-    if (!gradus::python::is_tensor(h.ptr())) return gradus::python::number_from(h.ptr(), value.number);
-    value.tensor = gradus::python::tensor_of(h.ptr());
+    PyObject* const o = h.ptr();
+    if (PyBool_Check(o) || PyLong_Check(o))
+      value.dtype = PyBool_Check(o) ? gradus::DType::boolean : gradus::DType::int64;
+    if (!door::is_tensor(o)) return door::number_from(o, value.number);
+    value.tensor = door::tensor_of(h.ptr());
     return true;
   }
 };
 
 template <>
-struct type_caster<gradus::python::Ints> {
-  PYBIND11_TYPE_CASTER(gradus::python::Ints, const_name("int or a tuple of ints"));
+struct type_caster<door::Device> {
+  PYBIND11_TYPE_CASTER(door::Device, const_name("Literal['cpu']"));
+  bool load(handle h, bool) { return h.is_none() || std::string(str(h)).starts_with("cpu"); }
+};
+
+template <>
+struct type_caster<door::Ints> {
+  PYBIND11_TYPE_CASTER(door::Ints, const_name("int | Sequence[int]"));
   bool load(handle h, bool convert) {
     if (h.is_none()) return true;
     make_caster<int64_t> one;
-    if ((value.is_one = one.load(h, convert))) {
-      value.values = {cast_op<int64_t>(one)};
-      return true;
-    }
     make_caster<std::vector<int64_t>> many;
-    if (!many.load(h, convert)) return false;
-    value.values = cast_op<std::vector<int64_t>&&>(std::move(many));
+    value.is_one = one.load(h, convert);
+    if (value.is_one)
+      value.values = {cast_op<int64_t>(one)};
+    else if (many.load(h, convert))
+      value.values = cast_op<std::vector<int64_t>&&>(std::move(many));
+    else
+      return false;
     return true;
   }
 };
 
 template <>
 struct type_caster<gradus::Shape> {
-  PYBIND11_TYPE_CASTER(gradus::Shape, const_name("int or a tuple of ints"));
+  PYBIND11_TYPE_CASTER(gradus::Shape, const_name("int | Sequence[int]"));
   bool load(handle h, bool convert) {
-    make_caster<gradus::python::Ints> ints;
+    make_caster<door::Ints> ints;
     if (h.is_none() || !ints.load(h, convert)) return false;
-    value = gradus::Shape(cast_op<gradus::python::Ints&>(ints).values);
+    value = gradus::Shape(cast_op<door::Ints&>(ints).values);
     return true;
   }
   static handle cast(const gradus::Shape& x, return_value_policy, handle) {
-    return gradus::python::size_object(x);
+    return object(handle(door::registered().size)(std::vector<int64_t>(x.begin(), x.end()))).release();
   }
 };
 
 template <>
-struct type_caster<gradus::python::Random> {
-  PYBIND11_TYPE_CASTER(gradus::python::Random, const_name("Generator"));
+struct type_caster<door::Random> {
+  PYBIND11_TYPE_CASTER(door::Random, const_name("Generator"));
   bool load(handle h, bool convert) {
-    if (h.is_none()) {
-      value.stream = gradus::python::default_stream();
-      return true;
-    }
-    make_caster<std::shared_ptr<gradus::python::RandomStream>> given;
-    if (!given.load(h, convert)) return false;
-    value.stream = cast_op<std::shared_ptr<gradus::python::RandomStream>>(given);
+    make_caster<std::shared_ptr<door::RandomStream>> given;
+    if (!h.is_none() && !given.load(h, convert)) return false;
+    value.stream = h.is_none() ? door::default_stream() : cast_op<std::shared_ptr<door::RandomStream>>(given);
     return true;
   }
 };
 
 template <>
 struct type_caster<gradus::ValuesAndIndices> {
-  PYBIND11_TYPE_CASTER(gradus::ValuesAndIndices, const_name("(values, indices)"));
+  PYBIND11_TYPE_CASTER(gradus::ValuesAndIndices, const_name("ValuesAndIndices"));
   static handle cast(const gradus::ValuesAndIndices& x, return_value_policy, handle) {
-    return handle(gradus::python::registered().pair)(x.values, x.indices).release();
+    return object(handle(door::registered().pair)(x.values, x.indices)).release();
   }
 };
 
-// An enum by the names of its values.
-#define GRADUS_NAMED(Enum, text, ...)                                                                   \
-  template <>                                                                                           \
-  struct type_caster<Enum> {                                                                            \
-    PYBIND11_TYPE_CASTER(Enum, const_name(text));                                                       \
-    bool load(handle h, bool) {                                                                         \
-      int i = 0;                                                                                        \
-      for (const char* known : {__VA_ARGS__}) {                                                         \
-        value = static_cast<Enum>(i++);                                                                 \
-        if (PyUnicode_Check(h.ptr()) && !PyUnicode_CompareWithASCIIString(h.ptr(), known)) return true; \
-      }                                                                                                 \
-      return false;                                                                                     \
-    }                                                                                                   \
+/// An enum by the names of its values.
+template <class Enum, class Name>
+struct named_caster {
+  PYBIND11_TYPE_CASTER(Enum, Name::type);
+  bool load(handle h, bool) {
+    const auto found = std::find(std::begin(Name::values), std::end(Name::values),
+                                 PyUnicode_Check(h.ptr()) ? h.cast<std::string>() : "");
+    value = static_cast<Enum>(found - std::begin(Name::values));
+    return found != std::end(Name::values);
   }
-GRADUS_NAMED(gradus::Reduction, "'none', 'mean', 'sum' or 'batchmean'", "none", "mean", "sum", "batchmean");
-GRADUS_NAMED(gradus::Gelu, "'none' or 'tanh'", "none", "tanh");
-#undef GRADUS_NAMED
+};
+struct reduction_names {
+  static constexpr auto type = const_name("Literal['none', 'mean', 'sum', 'batchmean']");
+  static constexpr std::string_view values[] = {"none", "mean", "sum", "batchmean"};
+};
+struct gelu_names {
+  static constexpr auto type = const_name("Literal['none', 'tanh']");
+  static constexpr std::string_view values[] = {"none", "tanh"};
+};
+template <>
+struct type_caster<gradus::Reduction> : named_caster<gradus::Reduction, reduction_names> {};
+template <>
+struct type_caster<gradus::Gelu> : named_caster<gradus::Gelu, gelu_names> {};
 
 }  // namespace pybind11::detail

@@ -3,80 +3,77 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
-#include "gradus/python/operation.hpp"
 #ifdef GRADUS_HAS_LAYERS  // an annex
 #include "gradus/annexes/layers/convolution.hpp"
+#include "gradus/annexes/layers/recurrent.hpp"
 #include "gradus/annexes/layers/self_attention.hpp"
+#include "gradus/annexes/layers/transformer.hpp"
 #endif
 
 namespace gradus::python {
-
-Assembly::Assembly(const py::list& members, bool all_are_parameters) {
-  for (const py::handle member : members) {
-    const auto pair = member.cast<std::pair<std::string, py::object>>();
-    PyObject* const o = pair.second.ptr();
-    const bool is_layer = !is_tensor(o);
-    members_.push_back(
-        {pair.first, is_layer ? pair.second.cast<std::shared_ptr<Layer>>() : nullptr,
-         is_layer ? Tensor() : tensor_of(o),
-         !is_layer && !all_are_parameters && !PyType_IsSubtype(Py_TYPE(o), registered().parameter)});
-  }
-}
-
-void Assembly::visit(nn::Visitor& v) {
-  for (Member& m : members_) {
-    if (m.layer)
-      v(m.name, m.layer->module());
-    else if (m.is_buffer)
-      v.buffer(m.name, m.tensor);
-    else
-      v(m.name, m.tensor);
-  }
-}
-
 namespace {
 
+using T = const Tensor&;
 using N = int64_t;
 using D = double;
 using B = bool;
 using G = const Random&;
-using Made = std::shared_ptr<Layer>;
+using OptionalN = const std::optional<int64_t>&;
+using Words = const std::string&;
 
-template <class M>
-Made made(M module, bool draws = false) {
-  return std::make_shared<Layer>(Layer{nn::AnyModule(std::move(module)), draws});
-}
-
-Tensor call(const Layer& layer, const Tensor& x, G g) {
-  const bool draws = layer.draws && layer.module().training();
-  Unlocked unlocked(draws || is_large(x) || x.requires_grad());
-  if (!draws) return layer.any(x);
-  unlocked.lock(g);
-  return layer.any(x, g.get());
-}
-
-// Puts another tensor in the place of a parameter.
-struct Replace : nn::Visitor {
-  Replace(const std::string& name, const Tensor& tensor) : name_(name), tensor_(tensor) {}
-  void on_parameter(const std::string& name, Tensor& parameter, nn::Role) override {
-    replace(name, parameter);
+// A module whose members a module of Python lists: its parameters, its buffers, and the layers in it.
+class Assembly : public nn::Module {
+ public:
+  // (name, Layer) or (name, Tensor). A tensor that is no Parameter is a buffer, unless all are parameters.
+  Assembly(const std::vector<std::pair<std::string, py::object>>& members, bool all_are_parameters) {
+    for (const auto& [name, o] : members) {
+      const bool is_layer = !is_tensor(o.ptr());
+      const bool is_buffer =
+          !all_are_parameters && !PyType_IsSubtype(Py_TYPE(o.ptr()), registered().parameter);
+      members_.push_back(
+          {name, is_layer ? o.cast<Made>() : nullptr, is_layer ? Tensor() : tensor_of(o.ptr()), is_buffer});
+    }
   }
-  void on_buffer(const std::string& name, Tensor& buffer) override { replace(name, buffer); }
-  bool found = false;
+  void visit(nn::Visitor& v) override {
+    for (Member& m : members_) {
+      if (m.layer)
+        v(m.name, m.layer->module());
+      else if (m.is_buffer)
+        v.buffer(m.name, m.tensor);
+      else
+        v(m.name, m.tensor);
+    }
+  }
 
  private:
-  void replace(const std::string& name, Tensor& old) {
+  struct Member {
+    std::string name;
+    Made layer;  // or
+    Tensor tensor;
+    bool is_buffer;
+  };
+  std::vector<Member> members_;
+};
+
+// Puts another tensor in the place of a parameter or buffer.
+struct Replace : nn::Visitor {
+  Replace(const std::string& name, T tensor) : name_(name), tensor_(tensor) {}
+  void on_parameter(const std::string& name, Tensor& old, nn::Role) override { on_buffer(name, old); }
+  void on_buffer(const std::string& name, Tensor& old) override {
     if (name != name_) return;
     if (tensor_.shape() != old.shape())
       fail("module", name, " must be of shape ", old.shape(), ", got ", tensor_.shape(), ".");
     old = tensor_;
     found = true;
   }
+  bool found = false;
+
+ private:
   std::string name_;
   Tensor tensor_;
 };
 
-void set_tensor(const Layer& layer, const std::string& name, const Tensor& tensor) {
+void set_tensor(const Layer& layer, const std::string& name, T tensor) {
   Replace replace(name, tensor);
   replace.start(layer.module());
   if (!replace.found) fail("module", "the layer must have a parameter '", name, "', got one without it.");
@@ -84,8 +81,8 @@ void set_tensor(const Layer& layer, const std::string& name, const Tensor& tenso
 
 py::list named_parameters(const nn::Module& module) {
   py::list all;
-  for (const auto& [name, parameter] : module.named_parameters())
-    all.append(py::make_tuple(name, py::reinterpret_steal<py::object>(wrap_parameter(parameter))));
+  for (const auto& [name, p] : module.named_parameters())
+    all.append(py::make_tuple(name, py::reinterpret_steal<py::object>(wrap(p, registered().parameter))));
   return all;
 }
 
@@ -97,64 +94,144 @@ py::dict state_dict(const nn::Module& module) {
   return ordered;
 }
 
+std::pair<std::vector<std::string>, std::vector<std::string>> load_state_dict(nn::Module& module,
+                                                                              const nn::StateDict& state,
+                                                                              bool strict) {
+  const nn::LoadReport report = module.load_state_dict(state, strict);
+  return {report.missing, report.unexpected};
+}
+
+Made copied(const Layer& layer) {
+  const auto copy = std::make_shared<Layer>(layer);
+  nn::detail::own_tensors(copy->module());
+  return copy;
+}
+
+template <class M>
+Made made(M module, bool draws = false) {
+  return std::make_shared<Layer>(Layer{nn::AnyModule(std::move(module)), draws});
+}
+
+py::object call(const Made& layer, T x, G g) {
+  const bool is_long = is_large(x) || x.requires_grad();
+  return py::cast(run(*layer, is_long, g, [&](Generator* drop) { return layer->any(x, drop); }));
+}
+
+#ifdef GRADUS_HAS_LAYERS
+// Whether an option is the second of two names. Throws Error for others.
+bool is_second(const char* option, Words given, const char* first, const char* second) {
+  if (given != first && given != second)
+    fail("module", option, " must be '", first, "' or '", second, "', got '", given, "'.");
+  return given == second;
+}
+
+template <class M, class... Inputs>
+auto called(const Made& layer, G g, const Inputs&... inputs) {
+  return run(*layer, true, g, [&](Generator* drop) { return layer->any.get<M>()(inputs..., drop); });
+}
+
+template <class M>
+py::object call_recurrent(const Made& layer, T x, T h, G g) {
+  const nn::RecurrentOutput y = called<M>(layer, g, x, h);
+  return py::make_tuple(y.output, y.h_n);
+}
+
+py::object call_lstm(const Made& layer, T x, const std::optional<std::pair<Tensor, Tensor>>& hx, G g) {
+  const auto [h, c] = hx.value_or(std::pair<Tensor, Tensor>());
+  const nn::LSTMOutput y = called<nn::LSTM>(layer, g, x, nn::LSTMState{h, c});
+  return py::make_tuple(y.output, py::make_tuple(y.h_n, y.c_n));
+}
+
+py::object call_attention(const Made& layer, T q, T k, T v, T padding, B weights, T mask, B mean, B causal,
+                          G g) {
+  const nn::CrossAttentionCall options{padding, weights, mask, mean, causal};
+  const nn::AttentionOutput y = called<nn::CrossAttention>(layer, g, q, k, v, options);
+  return py::make_tuple(y.output, y.weights);
+}
+
+nn::TransformerLayerOptions block(N hidden, D p, Words activation, D eps, B batch_first, B norm_first) {
+  const bool gelu = is_second("activation", activation, "relu", "gelu");
+  return {hidden, p, gelu ? nn::FeedForward::gelu : nn::FeedForward::relu, eps, batch_first, norm_first};
+}
+#endif
+
 }  // namespace
 
 // A row is a line.
 // clang-format off
 
-void add_layers(py::module_& m) {
+void add_layers(Table& t) {
   using nn::Module;
-  py::class_<Module, std::shared_ptr<Module>>(m, "Module")
-      .def("named_parameters", [](const Module& self) { return named_parameters(self); })
+  py::class_<Module, std::shared_ptr<Module>>(t.module, "Module")
+      .def("named_parameters", &named_parameters)
       .def("named_buffers", &Module::named_buffers)
-      .def("state_dict", [](const Module& self) { return state_dict(self); })
-      .def("load_state_dict", [](Module& self, const nn::StateDict& state, bool strict) { const nn::LoadReport report = self.load_state_dict(state, strict); return std::pair(report.missing, report.unexpected); })
+      .def("state_dict", &state_dict)
+      .def("load_state_dict", &load_state_dict)
       .def("summary", &Module::summary);
-  py::class_<Assembly, Module, std::shared_ptr<Assembly>>(m, "Assembly").def(py::init<const py::list&, bool>());
-  py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")
+  py::class_<Assembly, Module, std::shared_ptr<Assembly>>(t.module, "Assembly").def(py::init<const std::vector<std::pair<std::string, py::object>>&, bool>());
+  py::class_<Layer, Made>(t.module, "Layer")
       .def("module", [](const Made& self) { return std::shared_ptr<Module>(self, &self->module()); })
-      .def("deep_copy", [](const Layer& self) { const auto copy = std::make_shared<Layer>(self); nn::detail::own_tensors(copy->module()); return copy; })
+      .def("deep_copy", &copied)
       .def("set", &set_tensor)
       .def("train", [](const Layer& self, bool on) { self.module().train(on); })
       .def("to", [](const Layer& self, DType dtype) { self.module().to(dtype); });
-  Table t(m);
-  t.function("call_layer(layer, input, generator=None)", [](const Made& layer, py::handle x, G g) { return py::cast(call(*layer, x.cast<Tensor>(), g)); });
-  py::module_ layers = m.def_submodule("layers");
-  Table l(layers);
-  l.function("Linear(in_features, out_features, bias=True, generator=None)", [](N in, N out, B bias, G g) { return made(nn::Linear(in, out, g, {.bias = bias})); });
-  l.function("Embedding(num_embeddings, embedding_dim, generator=None)", [](N rows, N dim, G g) { return made(nn::Embedding(rows, dim, g)); });
-  l.function("Dropout(p=0.5)", [](D p) { return made(nn::Dropout(p), p > 0); });
-  l.function("LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](N features, D eps, B bias) { return made(nn::LayerNorm(features, {.eps = eps, .bias = bias})); });
-  l.function("RMSNorm(normalized_shape, eps=None)", [](N features, const std::optional<double>& eps) { return made(nn::RMSNorm(features, {.eps = eps})); });
-  l.function("MLP(n_embd, hidden, bias=True, dropout=0.0, generator=None)", [](N n, N hidden, B bias, D p, G g) { return made(nn::MLP(n, hidden, g, {.bias = bias, .dropout = p}), p > 0); });
-  l.function("SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
-  l.function("MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });
-  l.function("MultiHeadAttention(n_embd, n_head, causal=True, bias=True, projection=True, projection_bias=True, dropout=0.0, generator=None)", [](N n, N heads, B causal, B bias, B projection, B projection_bias, D p, G g) { return made(nn::MultiHeadAttention(n, heads, g, {.causal = causal, .bias = bias, .projection = projection, .projection_bias = projection_bias, .dropout = p}), p > 0); });
-  l.function("GroupedQueryAttention(n_embd, n_head, n_kv_head, causal=True, rope_theta=10000.0, window=0, qk_norm=False, dropout=0.0, generator=None)", [](N n, N heads, N kv, B causal, D theta, N window, B norm, D p, G g) { return made(nn::GroupedQueryAttention(n, heads, kv, g, {.causal = causal, .rope_theta = theta, .window = window, .qk_norm = norm, .dropout = p}), p > 0); });
+  Table l = t.part("layers");
+  l(":Linear(in_features, out_features, bias=True, generator=None)", [](N in, N out, B bias, G g) { return made(nn::Linear(in, out, g, {.bias = bias})); });
+  l(":Embedding(num_embeddings, embedding_dim, generator=None)", [](N rows, N dim, G g) { return made(nn::Embedding(rows, dim, g)); });
+  l(":Dropout(p=0.5)", [](D p) { return made(nn::Dropout(p), p > 0); });
+  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](N features, D eps, B bias) { return made(nn::LayerNorm(features, {.eps = eps, .bias = bias})); });
+  l(":RMSNorm(normalized_shape, eps=None)", [](N features, const std::optional<double>& eps) { return made(nn::RMSNorm(features, {.eps = eps})); });
+  l(":MLP(n_embd, hidden, bias=True, dropout=0.0, generator=None)", [](N n, N hidden, B bias, D p, G g) { return made(nn::MLP(n, hidden, g, {.bias = bias, .dropout = p}), p > 0); });
+  l(":SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
+  l(":MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });
+  l(":MultiHeadAttention(n_embd, n_head, causal=True, bias=True, projection=True, projection_bias=True, dropout=0.0, generator=None)", [](N n, N heads, B causal, B bias, B projection, B projection_bias, D p, G g) { return made(nn::MultiHeadAttention(n, heads, g, {.causal = causal, .bias = bias, .projection = projection, .projection_bias = projection_bias, .dropout = p}), p > 0); });
+  l(":GroupedQueryAttention(n_embd, n_head, n_kv_head, causal=True, rope_theta=10000.0, window=0, qk_norm=False, dropout=0.0, generator=None)", [](N n, N heads, N kv, B causal, D theta, N window, B norm, D p, G g) { return made(nn::GroupedQueryAttention(n, heads, kv, g, {.causal = causal, .rope_theta = theta, .window = window, .qk_norm = norm, .dropout = p}), p > 0); });
 #ifdef GRADUS_HAS_LAYERS
-  l.function("SelfAttention(d_in, d_out, num_heads=1, causal=True, dropout=0.0, bias=False, projection=False, generator=None)", [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) { return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
+  l(":SelfAttention(d_in, d_out, num_heads=1, causal=True, dropout=0.0, bias=False, projection=False, generator=None)", [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) { return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
+  l(":RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", [](N in, N hidden, N layers, Words f, B bias, B first, D p, B both, G g) { return made(nn::RNN(in, hidden, g, {layers, is_second("nonlinearity", f, "tanh", "relu") ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh, bias, first, p, both}), p > 0); });
+#define RECURRENT(M) [](N in, N hidden, N layers, B bias, B first, D p, B both, G g) { return made(nn::M(in, hidden, g, {.num_layers = layers, .bias = bias, .batch_first = first, .dropout = p, .bidirectional = both}), p > 0); }
+  l(":GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(GRU));
+  l(":LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(LSTM));
+  l(":MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False, generator=None)", [](N dim, N heads, D p, B bias, OptionalN k, OptionalN v, B first, G g) { return made(nn::CrossAttention(dim, heads, g, {p, bias, k, v, first}), p > 0); });
+  l(":TransformerEncoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerEncoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
+  l(":TransformerDecoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerDecoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
 #define CONV(dims) [](N in, N out, const Ints& size, const Ints& stride, const Ints& padding, const Ints& dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
-  l.function("Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
-  l.function("Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
-  l.function("MaxPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
-  l.function("AvgPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
-  l.function("BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm1d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
-  l.function("BatchNorm2d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm2d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
-  l.function("GroupNorm(num_groups, num_channels, eps=1e-05, affine=True)", [](N groups, N channels, D eps, B affine) { return made(nn::GroupNorm(groups, channels, {.eps = eps, .affine = affine})); });
+  l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
+  l(":Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
+  l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":AvgPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm1d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
+  l(":BatchNorm2d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm2d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
+  l(":GroupNorm(num_groups, num_channels, eps=1e-05, affine=True)", [](N groups, N channels, D eps, B affine) { return made(nn::GroupNorm(groups, channels, {.eps = eps, .affine = affine})); });
+#endif
+  // -- their calls, with one tensor or as it is said for a layer
+  l(":_call(layer, input, generator=None)", of<call>);
+  l(":_call_Embedding(layer, input, generator=None) Embedding0", of<call>);
+#ifdef GRADUS_HAS_LAYERS
+  l(":_call_Conv1d _call_Conv2d(layer, input, generator=None) Convolution0", of<call>);
+  l(":_call_BatchNorm1d _call_BatchNorm2d(layer, input, generator=None) NativeBatchNorm0", of<call>);
+  l(":_call_GroupNorm(layer, input, generator=None) NativeGroupNorm0", of<call>);
+  l(":_call_RNN(layer, input, hx=None, generator=None)", of<call_recurrent<nn::RNN>>);
+  l(":_call_GRU(layer, input, hx=None, generator=None)", of<call_recurrent<nn::GRU>>);
+  l(":_call_LSTM(layer, input, hx=None, generator=None)", of<call_lstm>);
+  l(":_call_MultiheadAttention(layer, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False, generator=None)", of<call_attention>);
+  l(":_call_TransformerEncoderLayer(layer, src, src_mask=None, src_key_padding_mask=None, is_causal=False, generator=None)", [](const Made& layer, T x, T mask, T padding, B causal, G g) { return py::cast(called<nn::TransformerEncoderLayer>(layer, g, x, nn::EncoderMasks{mask, padding, causal})); });
+  l(":_call_TransformerDecoderLayer(layer, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, generator=None)", [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, G g) { return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding})); });
 #endif
   // -- initial values
-  py::module_ init = m.def_submodule("init");
-  Table i(init);
-  i.function("xavier_uniform_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_uniform_(x, g, gain); return x; });
-  i.function("xavier_normal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_normal_(x, g, gain); return x; });
-  i.function("kaiming_uniform_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_uniform_(x, g, a); return x; });
-  i.function("kaiming_normal_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_normal_(x, g, a); return x; });
-  i.function("uniform_(tensor, a=0.0, b=1.0, generator=None)", [](Tensor x, D a, D b, G g) { nn::uniform_(x, a, b, g); return x; });
-  i.function("normal_(tensor, mean=0.0, std=1.0, generator=None)", [](Tensor x, D mean, D std, G g) { nn::normal_(x, mean, std, g); return x; });
-  i.function("trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)", [](Tensor x, D mean, D std, D a, D b, G g) { nn::trunc_normal_(x, g, mean, std, a, b); return x; });
-  i.function("orthogonal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::orthogonal_(x, g, gain); return x; });
-  i.function("constant_(tensor, val)", [](Tensor x, D value) { nn::constant_(x, value); return x; });
-  i.function("eye_(tensor)", [](Tensor x) { nn::eye_(x); return x; });
+  Table i = t.part("init");
+  i(":xavier_uniform_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_uniform_(x, g, gain); return x; });
+  i(":xavier_normal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_normal_(x, g, gain); return x; });
+  i(":kaiming_uniform_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_uniform_(x, g, a); return x; });
+  i(":kaiming_normal_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_normal_(x, g, a); return x; });
+  i(":uniform_(tensor, a=0.0, b=1.0, generator=None)", [](Tensor x, D a, D b, G g) { nn::uniform_(x, a, b, g); return x; });
+  i(":normal_(tensor, mean=0.0, std=1.0, generator=None)", [](Tensor x, D mean, D std, G g) { nn::normal_(x, mean, std, g); return x; });
+  i(":trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)", [](Tensor x, D mean, D std, D a, D b, G g) { nn::trunc_normal_(x, g, mean, std, a, b); return x; });
+  i(":orthogonal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::orthogonal_(x, g, gain); return x; });
+  i(":constant_(tensor, val)", [](Tensor x, D value) { nn::constant_(x, value); return x; });
+  i(":zeros_(tensor)", [](Tensor x) { nn::constant_(x, 0); return x; });
+  i(":ones_(tensor)", [](Tensor x) { nn::constant_(x, 1); return x; });
+  i(":eye_(tensor)", [](Tensor x) { nn::eye_(x); return x; });
 }
 
 }  // namespace gradus::python

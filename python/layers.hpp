@@ -1,13 +1,8 @@
 // Layers of the library as leaves of Python's modules, and Python's modules as modules of the library.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "gradus/nn/containers.hpp"
-#include "gradus/python/casters.hpp"
+#include "gradus/python/operation.hpp"
 
 namespace gradus::python {
 
@@ -17,22 +12,15 @@ struct Layer {
   bool draws = false;  ///< whether it draws random numbers in training mode
   nn::Module& module() const { return any.module(); }
 };
+using Made = std::shared_ptr<Layer>;  ///< as Python holds one
 
-/// A module whose members a module of Python lists: its parameters, its buffers, and the layers in it.
-class Assembly : public nn::Module {
- public:
-  /// (name, Layer) or (name, Tensor). A tensor that is no Parameter is a buffer, unless all are parameters.
-  Assembly(const py::list& members, bool all_are_parameters);
-  void visit(nn::Visitor& v) override;
-
- private:
-  struct Member {
-    std::string name;
-    std::shared_ptr<Layer> layer;  // or
-    Tensor tensor;
-    bool is_buffer;
-  };
-  std::vector<Member> members_;
-};
+/// Calls f(generator) without the GIL if it takes long or draws; the generator is null if it does not draw.
+template <class F>
+auto run(const Layer& layer, bool is_long, const Random& random, const F& f) {
+  const bool draws = layer.draws && layer.module().training();
+  Unlocked unlocked(draws || is_long);
+  if (draws) unlocked.lock(random);
+  return f(draws ? random.get() : nullptr);
+}
 
 }  // namespace gradus::python

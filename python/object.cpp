@@ -1,9 +1,11 @@
 #include "gradus/python/object.hpp"
 
-#include <cmath>
+#include <structmember.h>
+
 #include <unordered_map>
 #include <utility>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/node.hpp"
 
 namespace gradus::python {
@@ -19,21 +21,10 @@ bool is_leaf(const Tensor& x) { return x.impl()->node && x.impl()->node->is_leaf
 
 void register_leaf(TensorObject* object) {
   const void* const key = object->tensor.impl();
-  if (object->leaf || !is_leaf(object->tensor)) return;
-  if (leaves().emplace(key, object).second) object->leaf = key;
+  if (!object->leaf && is_leaf(object->tensor) && leaves().emplace(key, object).second) object->leaf = key;
 }
 
-PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
-  if (!tensor.defined()) return Py_NewRef(Py_None);
-  if (is_leaf(tensor)) {
-    const auto found = leaves().find(tensor.impl());
-    if (found != leaves().end()) return Py_NewRef(reinterpret_cast<PyObject*>(found->second));
-  }
-  return new_object(type, std::move(tensor));
-}
-
-}  // namespace
-
+// Before the object of a leaf goes, or becomes another tensor's.
 void forget_leaf(TensorObject* object) {
   if (object->leaf) leaves().erase(std::exchange(object->leaf, nullptr));
 }
@@ -48,16 +39,54 @@ PyObject* new_object(PyTypeObject* type, Tensor tensor) {
   return reinterpret_cast<PyObject*>(object);
 }
 
+// Tensor(data): another object on the same values, outside the graph; for classes that derive from it.
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* data = nullptr;
+  if (!PyArg_ParseTuple(args, "O!", registered().tensor, &data)) return nullptr;
+  return new_object(type, tensor_of(data).detach());
+}
+
+void tensor_dealloc(PyObject* self) {
+  auto* const object = reinterpret_cast<TensorObject*>(self);
+  PyTypeObject* const type = Py_TYPE(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  forget_leaf(object);
+  object->tensor.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+                       {Py_tp_members, members},
+                       {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                       {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                       {0, nullptr}};
+PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                    slots};
+
+void set_error(const Error& e) {
+  const bool failed = dynamic_cast<const RunError*>(&e) != nullptr;
+  PyErr_SetString(failed ? registered().run_error : registered().error, e.what());
+}
+
+}  // namespace
+
 Registered& registered() {
   static Registered all;
   return all;
 }
 
-PyObject* wrap(Tensor tensor) { return wrap_as(registered().tensor, std::move(tensor)); }
-
-PyObject* wrap_parameter(const Tensor& tensor) {
-  PyTypeObject* const parameter = registered().parameter;
-  return wrap_as(parameter ? parameter : registered().tensor, tensor);
+PyObject* wrap(Tensor tensor, PyTypeObject* type) {
+  if (!tensor.defined()) return Py_NewRef(Py_None);
+  if (is_leaf(tensor)) {
+    const auto found = leaves().find(tensor.impl());
+    if (found != leaves().end()) return Py_NewRef(reinterpret_cast<PyObject*>(found->second));
+  }
+  return new_object(type, std::move(tensor));
 }
 
 void set_requires_grad(PyObject* self, bool on) {
@@ -76,6 +105,7 @@ void become(PyObject* self, const Tensor& result, const char* op) {
          "a leaf that requires a gradient must not change in place. Hint: with gradus.no_grad(), or detach() "
          "it.");
   forget_leaf(reinterpret_cast<TensorObject*>(self));
+  reinterpret_cast<TensorObject*>(self)->grad_fn = nullptr;
   x = result;
 }
 
@@ -86,18 +116,14 @@ void set_python_error() noexcept {
     e.restore();
   } catch (const py::builtin_exception& e) {
     e.set_error();
-  } catch (const RunError& e) {
-    PyErr_SetString(registered().run_error, e.what());
   } catch (const Error& e) {
-    PyErr_SetString(registered().error, e.what());
+    set_error(e);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }
 }
-
-PyObject* dtype_object(DType dtype) { return registered().dtypes[static_cast<size_t>(dtype)]; }
 
 bool dtype_from(PyObject* o, DType& dtype) {
   const std::vector<PyObject*>& all = registered().dtypes;
@@ -112,15 +138,6 @@ bool dtype_from(PyObject* o, DType& dtype) {
   return type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type;
 }
 
-PyObject* size_object(const Shape& shape) {
-  PyObject* const tuple = PyTuple_New(shape.size());
-  for (int i = 0; i < shape.size(); ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(shape[i]));
-  PyObject* const size = PyObject_CallOneArg(registered().size, tuple);
-  Py_DECREF(tuple);
-  if (!size) throw py::error_already_set();
-  return size;
-}
-
 bool number_from(PyObject* o, double& number) {
   if (PyFloat_CheckExact(o)) {
     number = PyFloat_AS_DOUBLE(o);
@@ -133,19 +150,42 @@ bool number_from(PyObject* o, double& number) {
     return false;
   PyErr_Clear();
   number = PyFloat_AsDouble(o);
-  if (number == -1 && PyErr_Occurred()) {
-    PyErr_Clear();
-    return false;
-  }
-  return true;
+  const bool failed = number == -1 && PyErr_Occurred();
+  PyErr_Clear();
+  return !failed;
 }
 
-std::shared_ptr<PyObject> shared_reference(PyObject* o) {
-  return {Py_NewRef(o), [](PyObject* held) {
-            if (!Py_IsInitialized()) return;
-            const py::gil_scoped_acquire lock;
-            Py_DECREF(held);
-          }};
+void make_types(py::module_& m) {
+  Registered& all = registered();
+  const auto exception = [&m](const char* name, const char* doc, PyObject* base) {
+    PyObject* const type = PyErr_NewExceptionWithDoc(name, doc, base, nullptr);
+    m.attr(name + sizeof("gradus")) = py::handle(type);
+    return type;
+  };
+  all.error = exception("gradus.Error", "An invalid request: wrong shapes, dtypes, values or files.",
+                        PyExc_RuntimeError);
+  all.run_error = exception(
+      "gradus.RunError", "A valid request that failed: a loss that is not finite, a full disk.", all.error);
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error& e) {
+      set_error(e);
+    }
+  });
+  all.tensor = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!all.tensor) throw py::error_already_set();
+  py::setattr(reinterpret_cast<PyObject*>(all.tensor), "__module__", py::str("torch"));  // as it is printed
+  m.attr("Tensor") = py::handle(reinterpret_cast<PyObject*>(all.tensor));
+  m.def("register", [](const py::object& size, const py::object& make_tensor, const py::object& pair,
+                       const py::object& parameter, const py::list& dtypes) {
+    Registered& known = registered();
+    known.size = size.inc_ref().ptr();
+    known.make_tensor = make_tensor.inc_ref().ptr();
+    known.pair = pair.inc_ref().ptr();
+    known.parameter = reinterpret_cast<PyTypeObject*>(parameter.inc_ref().ptr());
+    for (const py::handle dtype : dtypes) known.dtypes.push_back(dtype.inc_ref().ptr());
+  });
 }
 
 }  // namespace gradus::python

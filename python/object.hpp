@@ -8,13 +8,8 @@
 
 #include <pybind11/pybind11.h>
 
-#include <exception>
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::python {
@@ -26,9 +21,10 @@ struct TensorObject {
   PyObject_HEAD Tensor tensor;  ///< defined
   PyObject* weak_references;    ///< for CPython
   const void* leaf;             ///< the impl under which it is registered; null: it is not
+  const char* grad_fn;          ///< PyTorch's name for what recorded it; null: that of the graph
 };
 
-/// Python objects that gradus/__init__.py passes to the module.
+/// Python objects that the module knows; those without a value in make_tensor_type() come from register().
 struct Registered {
   PyTypeObject* tensor = nullptr;     ///< gradus.Tensor
   PyTypeObject* parameter = nullptr;  ///< gradus.nn.Parameter
@@ -48,58 +44,41 @@ inline bool is_tensor(PyObject* o) {
 }
 /// The tensor of an object for which is_tensor() holds.
 inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
-/// A new reference to the object of a tensor; to None for an undefined one.
-PyObject* wrap(Tensor tensor);
-/// A new object of that type.
-PyObject* new_object(PyTypeObject* type, Tensor tensor);
-/// Before the object of a leaf goes, or becomes another tensor's.
-void forget_leaf(TensorObject* object);
-/// wrap() for a parameter: a new object is a gradus.nn.Parameter.
-PyObject* wrap_parameter(const Tensor& tensor);
+/// A new reference to the object of a tensor, made as `type` if it has none yet; to None for an undefined
+/// one.
+PyObject* wrap(Tensor tensor, PyTypeObject* type = registered().tensor);
 /// Makes a leaf, or freezes it: Tensor::requires_grad_().
 void set_requires_grad(PyObject* self, bool on);
 /// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded; else the
 /// object becomes that of the result, and other views of the old values keep these. Throws Error for a leaf
 /// that requires gradients, and for another shape or dtype.
 void become(PyObject* self, const Tensor& result, const char* op);
-
 /// Under anomaly detection: remembers the Python line that is running as the one that recorded this result.
 void note_line(const Tensor& result);
 
 /// The Python exception for what is being caught: call it in catch (...).
 void set_python_error() noexcept;
-
-PyObject* dtype_object(DType dtype);  ///< borrowed
 /// The dtype that an object names: gradus.float32, "float32", or the types float, int and bool. Returns false
 /// for others.
 bool dtype_from(PyObject* o, DType& dtype);
-PyObject* size_object(const Shape& shape);  ///< a new gradus.Size
 /// A number: int, float, bool or what converts to one, such as NumPy's. Returns false for others.
 bool number_from(PyObject* o, double& number);
 
-/// A counted reference that may be dropped on any thread, with or without the GIL.
-std::shared_ptr<PyObject> shared_reference(PyObject* o);
-
-/// A stream of random numbers that several threads may share.
-struct RandomStream;
-
-/// Makes gradus.Tensor. Called once.
-void make_tensor_type(py::module_& m);
+/// Makes gradus.Tensor, gradus.Error and gradus.RunError. Called once, first.
+void make_types(py::module_& m);
 /// Subscripts: x[key] and x[key] = value.
-PyObject* get_item(PyObject* self, PyObject* key);
-int set_item(PyObject* self, PyObject* key, PyObject* value);
-
-/// Adds the buffer protocol's and DLPack's functions.
-void add_arrays(py::module_& m);
+Tensor get_item(const Tensor& x, PyObject* key);
+void set_item(PyObject* self, PyObject* key, PyObject* value);
 /// For the type: the buffer protocol.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 
-void add_operations(py::module_& m);  ///< the table of operations
-void add_autograd(py::module_& m);    ///< backward, grad, hooks, modes
-void add_layers(py::module_& m);      ///< the C++ layers
-void add_training(py::module_& m);    ///< optimizers, fit
-void add_models(py::module_& m);      ///< decoders, tokenizers, files of tensors, watches
-void add_gradcheck(py::module_& m);   ///< gradcheck of functions of Python
+class Table;                        // of operations: operation.hpp
+void add_operations(Table& table);  ///< operations on tensors
+void add_arrays(Table& table);      ///< DLPack's functions and those of the buffer protocol
+void add_autograd(Table& table);    ///< backward, grad, hooks, modes, gradcheck
+void add_layers(Table& table);      ///< the C++ layers
+void add_training(Table& table);    ///< optimizers, fit
+void add_models(Table& table);      ///< decoders, tokenizers, files of tensors, watches
 
 }  // namespace gradus::python

@@ -4,35 +4,37 @@
 #include <structmember.h>
 
 #include <cctype>
-#include <string_view>
 
 namespace gradus::python {
 
+/// What a callable does. It lives as long as the program.
 struct Operation {
-  PyObject_HEAD vectorcallfunc call;
-  Invoke invoke;
   struct Argument {
     PyObject* name;   // interned
     PyObject* value;  // the default; null: it must be given
     bool rest;        // takes all positional arguments from here on
   };
-  std::vector<Argument>* arguments;
-  std::string* name;
-  PyObject* doc;  // the signature
+  std::string name;
+  std::string signature;  // "(input, dim)"
+  Invocation f;
   bool in_place;
+  std::string rule{};                // which of them
+  std::vector<std::string> names{};  // PyTorch's for the result
+  std::vector<Argument> arguments{};
+
+  bool is_operator() const { return name.starts_with("__"); }
 };
 
 namespace {
 
-PyTypeObject* operation_type = nullptr;
+struct OperationObject {
+  PyObject_HEAD vectorcallfunc call;
+  Operation* operation;
+};
 
-const Operation& operation_of(PyObject* o) { return *reinterpret_cast<Operation*>(o); }
+const Operation& operation_of(PyObject* o) { return *reinterpret_cast<OperationObject*>(o)->operation; }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
+struct NotForThese {};  // an operator is given another type
 
 // "dim=None" as an Argument; a star before the name takes the rest.
 Operation::Argument argument_from(std::string_view text) {
@@ -46,6 +48,8 @@ Operation::Argument argument_from(std::string_view text) {
   return argument;
 }
 
+std::string text_of(PyObject* o) { return py::str(py::handle(o)); }
+
 // One argument for the rest: the only one if it is a sequence, else a tuple of all.
 py::object rest_of(PyObject* const* args, size_t count) {
   if (count == 1 && !PyLong_Check(args[0])) return py::reinterpret_borrow<py::object>(args[0]);
@@ -55,22 +59,39 @@ py::object rest_of(PyObject* const* args, size_t count) {
 }
 
 [[noreturn]] void refuse_call(const Operation& op, const std::string& why) {
-  throw py::type_error(*op.name + "() " + why + ". It is called as " + py::str(op.doc).cast<std::string>());
+  throw py::type_error(op.name + "() " + why + ". It is called as " + op.name + op.signature);
 }
 
 // The place of a keyword; throws if there is none.
 size_t place_of(const Operation& op, PyObject* keyword) {
-  const auto& arguments = *op.arguments;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].name == keyword) return i;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (PyUnicode_Compare(arguments[i].name, keyword) == 0) return i;
-  refuse_call(op, "has no argument '" + py::str(keyword).cast<std::string>() + "'");
+  for (size_t i = 0; i < op.arguments.size(); ++i)
+    if (op.arguments[i].name == keyword || PyUnicode_Compare(op.arguments[i].name, keyword) == 0) return i;
+  refuse_call(op, "has no argument '" + text_of(keyword) + "'");
+}
+
+// Gives what an operation returned PyTorch's names: of the operation in graphs, and of a pair.
+void name_result(const Operation& op, PyObject* const* values, PyObject* result) {
+  if (is_tensor(result)) {
+    const Tensor& y = tensor_of(result);
+    if (op.names.empty() || !y.requires_grad()) return;
+    const size_t i = op.rule == "dim"      ? values[1] != Py_None
+                     : op.rule == "tensor" ? is_tensor(values[1])
+                     : op.rule == "copy"   ? y.impl()->storage != tensor_of(values[0]).impl()->storage
+                     : op.rule == "ndim"   ? static_cast<size_t>(y.dim())
+                                           : 0;
+    if (i < op.names.size() && !op.names[i].empty())
+      reinterpret_cast<TensorObject*>(result)->grad_fn = op.names[i].c_str();
+  } else if (PyTuple_Check(result)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i)
+      name_result(op, values, PyTuple_GET_ITEM(result, i));
+    if (Py_TYPE(result) == reinterpret_cast<PyTypeObject*>(registered().pair))
+      py::setattr(result, "_operation", py::str(op.name));
+  }
 }
 
 PyObject* call_operation(const Operation& op, PyObject* const* args, size_t count, PyObject* keywords) {
   PyObject* values[kMaxArguments] = {};
-  const auto& arguments = *op.arguments;
+  const auto& arguments = op.arguments;
   py::object rest;
   for (size_t i = 0; i < count; ++i) {
     if (i >= arguments.size()) refuse_call(op, concat("takes ", arguments.size(), " arguments, got ", count));
@@ -82,28 +103,31 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
     values[i] = args[i];
   }
   for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k) {
-    PyObject*& value = values[place_of(op, PyTuple_GET_ITEM(keywords, k))];
-    if (value)
-      refuse_call(op,
-                  "got two values for '" + py::str(PyTuple_GET_ITEM(keywords, k)).cast<std::string>() + "'");
+    PyObject* const keyword = PyTuple_GET_ITEM(keywords, k);
+    PyObject*& value = values[place_of(op, keyword)];
+    if (value) refuse_call(op, "got two values for '" + text_of(keyword) + "'");
     value = args[count + static_cast<size_t>(k)];
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!values[i]) values[i] = arguments[i].value;
     if (!values[i] && arguments[i].rest) values[i] = (rest = py::tuple(0)).ptr();
-    if (!values[i])
-      refuse_call(op, "needs the argument '" + py::str(arguments[i].name).cast<std::string>() + "'");
+    if (!values[i]) refuse_call(op, "needs the argument '" + text_of(arguments[i].name) + "'");
   }
-  PyObject* const result = op.invoke(op, values);
-  if (!op.in_place) return result;
-  const auto owned = py::reinterpret_steal<py::object>(result);
-  become(values[0], tensor_of(result), op.name->c_str());
-  return Py_NewRef(values[0]);
+  PyObject* result = op.f.invoke(op, values);
+  if (op.in_place) {
+    const auto owned = py::reinterpret_steal<py::object>(result);
+    become(values[0], tensor_of(result), op.name.c_str());
+    result = Py_NewRef(values[0]);
+  }
+  if (!op.names.empty() || PyTuple_Check(result)) name_result(op, values, result);
+  return result;
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   try {
     return call_operation(operation_of(self), args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);
+  } catch (const NotForThese&) {
+    return Py_NewRef(Py_NotImplemented);
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -114,19 +138,28 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
   return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
 }
 
-PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<operation %U>", operation_of(self).doc); }
-PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(operation_of(self).name->c_str()); }
+PyObject* repr(PyObject* self) {
+  const Operation& op = operation_of(self);
+  return PyUnicode_FromFormat("<operation %s%s>", op.name.c_str(), op.signature.c_str());
+}
+PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(operation_of(self).name.c_str()); }
 PyObject* get_signature(PyObject* self, void*) {
-  return PyUnicode_FromString(py::str(operation_of(self).doc).cast<std::string>().c_str() +
-                              operation_of(self).name->size());
+  return PyUnicode_FromString(operation_of(self).signature.c_str());
+}
+// For stubs: the types of the arguments, then of the result.
+PyObject* get_types(PyObject* self, void*) {
+  const Invocation& f = operation_of(self).f;
+  return py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
 }
 
-PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Operation, call), READONLY, nullptr},
-                         {"__doc__", T_OBJECT, offsetof(Operation, doc), READONLY, nullptr},
-                         {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, call), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 PyGetSetDef getters[] = {{"__name__", get_name, nullptr, nullptr, nullptr},
                          {"__qualname__", get_name, nullptr, nullptr, nullptr},
+                         {"__doc__", get_signature, nullptr, nullptr, nullptr},
                          {"__text_signature__", get_signature, nullptr, nullptr, nullptr},
+                         {"__types__", get_types, nullptr, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
@@ -134,56 +167,72 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_members, members},
                        {Py_tp_getset, getters},
                        {0, nullptr}};
-PyType_Spec spec = {"gradus._core.operation", sizeof(Operation), 0,
+PyType_Spec spec = {"gradus._core.operation", sizeof(OperationObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+
+// "dim:Mean0|Mean1" as the rule and the names.
+void set_names(Operation& op, std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos) op.rule = text.substr(0, colon);
+  text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 1);
+  while (!text.empty()) {
+    const size_t bar = std::min(text.find('|'), text.size());
+    std::string name(text.substr(0, bar));
+    if (!name.empty()) name.insert(name.size() - 1, "Backward");
+    op.names.push_back(name);
+    text.remove_prefix(std::min(bar + 1, text.size()));
+  }
+}
+
+py::object make_operation(const std::string& name, std::string_view signature, const Invocation& f,
+                          bool in_place) {
+  static auto* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  const size_t close = signature.rfind(')');
+  auto* const object = PyObject_New(OperationObject, type);
+  object->call = vectorcall;
+  Operation& op =
+      *(object->operation = new Operation{name, std::string(signature.substr(0, close + 1)), f, in_place});
+  if (close + 2 < signature.size()) set_names(op, signature.substr(close + 2));
+  std::string_view list = signature.substr(1, op.signature.size() - 2);
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(", "), list.size());
+    op.arguments.push_back(argument_from(list.substr(0, comma)));
+    list.remove_prefix(std::min(comma + 2, list.size()));
+  }
+  if (op.arguments.size() != f.arguments || f.arguments > kMaxArguments)
+    throw std::logic_error(concat(name, signature, " must name ", f.arguments, " arguments"));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+}
 
 }  // namespace
 
-PyObject* make_operation(const char* signature, const Invocation& f, bool in_place) {
-  if (!operation_type) operation_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  auto* const op = PyObject_New(Operation, operation_type);
-  const std::string_view text = signature;
-  const size_t open = text.find('(');
-  op->call = vectorcall;
-  op->invoke = f.invoke;
-  op->in_place = in_place;
-  op->name = new std::string(std::string(text.substr(0, open)) + (in_place ? "_" : ""));
-  op->doc = py::str(*op->name + std::string(text.substr(open))).release().ptr();
-  op->arguments = new std::vector<Operation::Argument>;
-  std::string_view list = text.substr(open + 1, text.size() - open - 2);
-  while (!trimmed(list).empty()) {
-    const size_t comma = std::min(list.find(", "), list.size());
-    op->arguments->push_back(argument_from(trimmed(list.substr(0, comma))));
-    list.remove_prefix(std::min(comma + 2, list.size()));
+void refuse_argument(const Operation& op, size_t i, PyObject* value) {
+  if (op.is_operator()) throw NotForThese();
+  throw py::type_error(concat(op.name, "(): argument '", text_of(op.arguments[i].name), "' must be ",
+                              op.f.types[i], ", got ", Py_TYPE(value)->tp_name));
+}
+
+void Table::add(std::string_view row, const Invocation& f) {
+  const char mark = row.front();
+  if (!std::isalpha(mark) && mark != '_') row.remove_prefix(1);
+  const size_t open = row.find('(');
+  const py::handle type(reinterpret_cast<PyObject*>(registered().tensor));
+  const auto put = [&](const std::string& name, bool in_place) {
+    py::object made = make_operation(name, row.substr(open), f, in_place);
+    if (mark == '@') made = py::module_::import("builtins").attr("property")(made);
+    if (mark == '=') made = type.attr(name.c_str()).attr("setter")(made);
+    if (mark != ':') py::setattr(type, name.c_str(), made);
+    const bool is_function = mark == ':' || (mark != '.' && mark != '@' && mark != '=');
+    if (is_function && !name.starts_with("__")) module.attr(name.c_str()) = made;
+  };
+  std::string_view names = row.substr(0, open);
+  while (!names.empty()) {
+    const size_t space = std::min(names.find(' '), names.size());
+    const std::string name(names.substr(0, space));
+    names.remove_prefix(std::min(space + 1, names.size()));
+    put(name, false);
+    if (mark == '*') put(name.starts_with("__") ? "__i" + name.substr(2) : name + "_", true);
   }
-  if (op->arguments->size() != f.arguments || f.arguments > kMaxArguments)
-    throw std::logic_error(concat(signature, " must name the ", f.arguments, " arguments of its function"));
-  return reinterpret_cast<PyObject*>(op);
-}
-
-void refuse_argument(const Operation& op, size_t i, const char* type, PyObject* value) {
-  const std::string given = std::string(py::str(py::type::handle_of(value).attr("__name__")));
-  throw py::type_error(concat(*op.name, "(): argument '", std::string(py::str((*op.arguments)[i].name)),
-                              "' must be ", type, ", got ", given));
-}
-
-void Table::put(const char* signature, const Invocation& f, bool is_function, bool is_method) {
-  const bool twin = signature[0] == '*';
-  for (int in_place = 0; in_place <= (twin ? 1 : 0); ++in_place) {
-    const auto op =
-        py::reinterpret_steal<py::object>(make_operation(signature + (twin ? 1 : 0), f, in_place == 1));
-    const py::str name(op.attr("__name__"));
-    if (is_function) py::setattr(module_, name, op);
-    if (is_method) py::setattr(reinterpret_cast<PyObject*>(registered().tensor), name, op);
-  }
-}
-
-void Table::put_property(const char* signature, const Invocation& get, const char* setter,
-                         const Invocation& set) {
-  const auto getter = py::reinterpret_steal<py::object>(make_operation(signature, get));
-  const auto assign = setter ? py::reinterpret_steal<py::object>(make_operation(setter, set)) : py::none();
-  const auto property = py::module_::import("builtins").attr("property")(getter, assign);
-  py::setattr(reinterpret_cast<PyObject*>(registered().tensor), py::str(getter.attr("__name__")), property);
 }
 
 }  // namespace gradus::python

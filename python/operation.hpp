@@ -1,11 +1,24 @@
-// Operation: a callable for Python made of a C++ function and one line of text, its signature:
+// The table of what the module has: each row makes a callable for Python of a C++ function and one line of
+// text, its names and its arguments with their defaults:
 //
-//   table.both("softmax(input, dim)", &softmax);
+//   table("softmax(input, dim)", of<softmax>);
 //
-// The types of the arguments come from the function, their names and defaults from the text. A name with a
-// star takes the rest of the ints: reshape(input, *shape) is x.reshape(2, -1) and x.reshape((2, -1)). The
-// same object is a function and, in the type gradus.Tensor, a method. A call costs no dictionary and no
-// tuple.
+// The types of the arguments come from the function; errors, docstrings and stubs from both. An argument with
+// a star takes the rest of the ints: reshape(input, *shape) is x.reshape(2, -1) and x.reshape((2, -1)). A
+// mark before the names says where the callable goes:
+//
+//   (none)  a function of the module and a method of Tensor
+//   *       the same, and in place as name_(); of an operator __add__, as __iadd__
+//   :       a function only              .  a method only
+//   @       an attribute of Tensor       =  what sets an attribute
+//
+// What follows the arguments is PyTorch's name for the result, printed as grad_fn, where it is not that of
+// the graph: "Mean0" is MeanBackward0. Of several, "dim:Mean0|Mean1", a rule takes one: the second if there
+// is a dim ("dim"), if the other operand is a tensor ("tensor"), or if the result has memory of its own
+// ("copy"); by the dimensions of the result ("ndim").
+//
+// A name with underscores at both ends is a method of Tensor; for arguments of another type it gives way to
+// the other operand's method, as Python's operators do. A call costs no dictionary and no tuple.
 //
 // Kernels release the GIL: an operation on tensors of kLargeNumel elements or more does, and one that draws
 // random numbers always, because it waits for the lock of its stream. Below that size a switch costs as much
@@ -13,6 +26,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,15 +39,15 @@ inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operat
 inline constexpr size_t kMaxArguments = 20;   ///< of an operation
 
 struct Operation;
-struct Invocation;
-/// Calls the C++ function with the objects of its arguments; throws, or returns a new reference.
-using Invoke = PyObject* (*)(const Operation& operation, PyObject* const* values);
-
-/// Makes one; `signature` must live as long as the program. `in_place` names what becomes the result of the
-/// call: the first argument, which is returned.
-PyObject* make_operation(const char* signature, const Invocation& f, bool in_place = false);
-/// Throws TypeError: the argument number i is not of that type.
-[[noreturn]] void refuse_argument(const Operation& operation, size_t i, const char* type, PyObject* value);
+/// A C++ function of Python's objects.
+struct Invocation {
+  /// Throws, or returns a new reference.
+  PyObject* (*invoke)(const Operation& operation, PyObject* const* values);
+  const char* const* types;  ///< of its arguments, then of its result
+  size_t arguments;          ///< how many
+};
+/// Throws TypeError: the argument number i is of another type.
+[[noreturn]] void refuse_argument(const Operation& operation, size_t i, PyObject* value);
 
 /// Whether the work on an argument is long enough to release the GIL.
 template <class T>
@@ -45,10 +59,9 @@ inline bool is_large(const Operand& x) { return is_large(x.tensor); }
 inline bool is_large(const Shape& shape) { return shape.numel() >= kLargeNumel; }
 inline bool is_large(const Random&) { return true; }
 inline bool is_large(const std::vector<Tensor>& all) {
-  for (const Tensor& x : all)
-    if (is_large(x)) return true;
-  return false;
+  return std::any_of(all.begin(), all.end(), [](const Tensor& x) { return is_large(x); });
 }
+
 /// Releases the GIL for its lifetime, then locks the stream of a Random.
 class Unlocked {
  public:
@@ -72,12 +85,11 @@ template <class R, class... Args, size_t... i, class F>
 PyObject* call_with(const Operation& operation, PyObject* const* values, std::index_sequence<i...>,
                     const F& f) {
   std::tuple<py::detail::make_caster<Args>...> casters;
-  (void)((std::get<i>(casters).load(values[i], true) ||
-          (refuse_argument(operation, i, py::detail::make_caster<Args>::name.text, values[i]), true)) &&
+  (void)((std::get<i>(casters).load(values[i], true) || (refuse_argument(operation, i, values[i]), true)) &&
          ...);
   const auto call = [&](std::decay_t<Args>&... args) {
     constexpr bool kUsesPython =
-        std::is_base_of_v<py::handle, R> || (std::is_base_of_v<py::handle, Args> || ...);
+        std::is_base_of_v<py::handle, R> || (std::is_base_of_v<py::handle, std::decay_t<Args>> || ...);
     Unlocked unlocked(!kUsesPython && (is_large(args) || ...));
     if constexpr (!kUsesPython) (unlocked.lock(args), ...);
     return f(args...);
@@ -88,82 +100,59 @@ PyObject* call_with(const Operation& operation, PyObject* const* values, std::in
     return Py_NewRef(Py_None);
   } else if constexpr (std::is_same_v<R, Tensor>) {
     return wrap(invoke());
+  } else if constexpr (std::is_same_v<R, std::vector<Tensor>>) {
+    return py::tuple(py::cast(invoke())).release().ptr();
   } else {
     return py::detail::make_caster<R>::cast(invoke(), py::return_value_policy::move, py::handle()).ptr();
   }
 }
 
-/// The Invoke of a function, and the number of its arguments.
-struct Invocation {
-  Invoke invoke;
-  size_t arguments;
-};
-template <class F, class R, class... Args>
-constexpr Invocation invocation_of(R (F::*)(Args...) const) {
-  return {[](const Operation& operation, PyObject* const* values) {
-            return call_with<R, Args...>(operation, values, std::index_sequence_for<Args...>(), F{});
-          },
-          sizeof...(Args)};
-}
-template <class F>
-inline constexpr Invocation kInvoke = invocation_of(&F::operator());
+template <class T>
+inline constexpr const char* kType = py::detail::make_caster<T>::name.text;
+template <>
+inline constexpr const char* kType<void> = "None";
+template <>
+inline constexpr const char* kType<std::vector<Tensor>> = "Sequence[Tensor]";
 
-/// A function as a type without state.
+template <class F, class Member = decltype(&F::operator())>
+struct Invoked;
+template <class F, class R, class... Args>
+struct Invoked<F, R (F::*)(Args...) const> {
+  static constexpr const char* kTypes[] = {kType<Args>..., kType<R>};
+  static PyObject* invoke(const Operation& operation, PyObject* const* values) {
+    return call_with<R, Args...>(operation, values, std::index_sequence_for<Args...>(), F{});
+  }
+  static constexpr Invocation kInvocation{invoke, kTypes, sizeof...(Args)};
+};
+
+/// A function as a value whose type tells which it is.
 template <auto f>
-struct Stateless;
+struct Of;
 template <class R, class... Args, R (*f)(Args...)>
-struct Stateless<f> {
+struct Of<f> {
   R operator()(Args... args) const { return f(args...); }
 };
+template <auto f>
+inline constexpr Of<f> of{};
 
-/// Where operations go.
+/// The table; see the top of the file.
 class Table {
  public:
-  explicit Table(py::module_& m) : module_(m) {}
+  explicit Table(const py::module_& m) : module(m) {}
 
-  /// A function of the module and a method of Tensor; with a star before the signature, in place too, as
-  /// name_().
+  /// Adds a row. `f` is a lambda without captures, or of<function>. The text must live as long as the
+  /// program.
   template <class F>
-  void both(const char* signature, F) {
-    put(signature, kInvoke<F>, true, true);
+  void operator()(const char* row, F) {
+    add(row, Invoked<F>::kInvocation);
   }
-  template <auto f>
-  void both(const char* signature) {
-    both(signature, Stateless<f>());
-  }
-  /// A function only.
-  template <class F>
-  void function(const char* signature, F) {
-    put(signature, kInvoke<F>, true, false);
-  }
-  template <auto f>
-  void function(const char* signature) {
-    function(signature, Stateless<f>());
-  }
-  /// A method only.
-  template <class F>
-  void method(const char* signature, F) {
-    put(signature, kInvoke<F>, false, true);
-  }
-  template <auto f>
-  void method(const char* signature) {
-    method(signature, Stateless<f>());
-  }
-  /// An attribute, which may be assigned if there is a second function.
-  template <class Get>
-  void property(const char* signature, Get) {
-    put_property(signature, kInvoke<Get>, nullptr, {});
-  }
-  template <class Get, class Set>
-  void property(const char* signature, Get, const char* setter, Set) {
-    put_property(signature, kInvoke<Get>, setter, kInvoke<Set>);
-  }
+  /// The table of a part of the module.
+  Table part(const char* name) { return Table(module.def_submodule(name)); }
+
+  py::module_ module;  ///< where functions go
 
  private:
-  void put(const char* signature, const Invocation& f, bool is_function, bool is_method);
-  void put_property(const char* signature, const Invocation& get, const char* setter, const Invocation& set);
-
-  py::module_& module_;
+  void add(std::string_view row, const Invocation& f);
 };
 
 }  // namespace gradus::python

@@ -1,5 +1,6 @@
-// The table of operations, one row each, with PyTorch's names and defaults: see operation.hpp.
+// The rows of operations on tensors, with PyTorch's names and defaults: see operation.hpp.
 #include <cmath>
+#include <numeric>
 
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -21,6 +22,7 @@ using G = const Random&;
 using N = int64_t;
 using D = double;
 using B = bool;
+using V = const Device&;
 using OptionalDtype = const std::optional<DType>&;
 using OptionalN = const std::optional<int64_t>&;
 using OptionalD = const std::optional<double>&;
@@ -41,10 +43,28 @@ Tensor filled(T x, T mask, O value) {
   return where(mask, full({}, value.number, x.dtype()), x);
 }
 
+// Values by a function of one number, without a gradient: it would be 0.
+template <double (*f)(double)>
+Tensor rounded(T x) {
+  const Tensor y = raw::clone(x.detach());
+  if (!is_floating(x.dtype())) return y;
+  dispatch_float("round", x.dtype(), [&]<class E>() {
+    E* const values = Tensor(y).mutable_data<E>();
+    std::transform(values, values + y.numel(), values, [](E v) { return static_cast<E>(f(v)); });
+  });
+  return y;
+}
+
 DType or_float(OptionalDtype dtype) { return dtype.value_or(DType::float32); }
+DType or_of(OptionalDtype dtype, T like) { return dtype.value_or(like.dtype()); }
 Tensor to(T x, OptionalDtype dtype) { return dtype ? x.to(*dtype) : x; }
 Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_grad_() : x; }
 Tensor countable(T x) { return x.dtype() == DType::boolean ? x.to(DType::int64) : x; }  // of bool, sums count
+Tensor truth(T x) { return ne(x, 0.0).to(DType::int64); }
+T bools(T x) {
+  if (x.dtype() != DType::boolean) fail("logical", "needs bool tensors, got ", name(x.dtype()), ".");
+  return x;
+}
 
 // A number as a tensor without dimensions, of the dtype that the other operand gives it.
 Tensor tensor_of_operand(O x, O like) {
@@ -57,7 +77,43 @@ Tensor clamped(T x, const std::optional<Operand>& min, const std::optional<Opera
   if ((min && min->tensor.defined()) || (max && max->tensor.defined()))
     return clamp(x, min ? tensor_of_operand(*min, {x}) : Tensor(),
                  max ? tensor_of_operand(*max, {x}) : Tensor());
-  return clamp(x, min ? min->number : -INFINITY, max ? max->number : INFINITY);
+  if (is_floating(x.dtype())) return clamp(x, min ? min->number : -INFINITY, max ? max->number : INFINITY);
+  const Tensor y = min ? where(lt(x, min->number), tensor_of_operand(*min, {x}), x) : x;
+  return max ? where(gt(y, max->number), tensor_of_operand(*max, {x}), y) : y;
+}
+
+// x for an operation with y, of which both are floating: a tensor without dimensions takes the other's dtype,
+// else float64 wins.
+Tensor common(T x, T y) {
+  if (x.dtype() == y.dtype() || !is_floating(x.dtype()) || !is_floating(y.dtype())) return x;
+  const bool mine = (x.dim() > 0) == (y.dim() > 0) ? x.dtype() == DType::float64 : x.dim() > 0;
+  return mine ? x : x.to(y.dtype());
+}
+
+Tensor added(T a, T b, D alpha) { return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha); }
+Tensor subtracted(T a, T b, D alpha) {
+  return common(a, b) - (alpha == 1 ? common(b, a) : common(b, a) * alpha);
+}
+
+// max() and min() of all elements, with another tensor, or along a dimension.
+template <Tensor (*all)(T), Tensor (*pair)(T, T), ValuesAndIndices (*along)(T, N, bool)>
+OneOrBoth extreme(T x, const std::optional<Operand>& dim, B keep) {
+  if (!dim) return all(x);
+  return dim->tensor.defined() ? OneOrBoth(pair(x, dim->tensor))
+                               : along(x, static_cast<N>(dim->number), keep);
+}
+
+Tensor range(O start, const std::optional<Operand>& end, O step, OptionalDtype dtype, V, B grad) {
+  const bool whole = start.is_whole() && step.is_whole() && (!end || end->is_whole());
+  const DType type = dtype.value_or(whole ? DType::int64 : DType::float32);
+  const double first = end ? start.number : 0, last = end ? end->number : start.number;
+  return made(arange(first, last, step.number, type), grad);
+}
+
+// randint(low, high, size), randint(high, size), randint(high, size=size)
+Tensor integers(N low, I high, const std::optional<Ints>& size, G g, OptionalDtype dtype, V) {
+  if (high.is_one) return to(randint(low, high.values[0], Shape(size.value_or(Ints{}).values), g), dtype);
+  return to(randint(0, low, Shape(size.value_or(high).values), g), dtype);
 }
 
 Tensor cross_entropy_of(T logits, T target, T weight, N ignore, Reduction reduction, D smoothing) {
@@ -89,7 +145,71 @@ std::vector<Tensor> unbind(T x, N dim) {
   return all;
 }
 
-#if __has_include("gradus/annexes/layers/ops/windows.hpp")
+// Quotients rounded down.
+Tensor quotient(T a, T b) {
+  const Tensor y = rounded<std::floor>(div(a.detach(), b.detach()));
+  return is_floating(a.dtype()) || is_floating(b.dtype()) ? y : y.to(DType::int64);
+}
+
+// Elements of a or b; without them, the indices where the condition holds, one tensor for each dimension.
+py::object chosen(T condition, const std::optional<Operand>& a, const std::optional<Operand>& b) {
+  if (a && b) return py::cast(where(condition, tensor_of_operand(*a, *b), tensor_of_operand(*b, *a)));
+  return py::tuple(py::cast(unbind(nonzero(condition), 1)));
+}
+
+Tensor reversed(T x) {
+  std::vector<N> dims(static_cast<size_t>(x.dim()));
+  std::iota(dims.rbegin(), dims.rend(), 0);
+  return x.permute(dims);
+}
+
+Tensor vstack(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> rows;
+  for (T x : tensors) rows.push_back(x.dim() > 1 ? x : x.reshape({1, -1}));
+  return cat(rows, 0);
+}
+
+// Of all elements if there is no dim.
+Tensor product(T x, OptionalN dim) {
+  if (!dim) return product(x.reshape({-1}), 0);
+  Tensor y = ones({}, x.dtype() == DType::boolean ? DType::int64 : x.dtype());
+  for (T part : unbind(x, *dim)) y = y * part;
+  return y;
+}
+
+// All elements in their order if there is no dim.
+Tensor rolled(T x, N shift, OptionalN dim) {
+  if (!dim) return rolled(x.reshape({-1}), shift, 0).reshape(x.shape());
+  const N size = x.size(*dim), first = size == 0 ? 0 : ((shift % size) + size) % size;
+  return cat({x.slice(*dim, size - first, size), x.slice(*dim, 0, size - first)}, *dim);
+}
+
+// The matrix with a vector on its diagonal, or the diagonal of a square matrix.
+Tensor diagonal(T x) {
+  const Tensor on = eye(x.size(-1)).to(DType::boolean);
+  return x.dim() == 1 ? where(on, x, full({}, 0, x.dtype())) : sum(where(on, x, full({}, 0, x.dtype())), {1});
+}
+
+Tensor flipped(T x, I dims) {
+  Tensor y = x;
+  for (const N d : dims.values) y = index_select(y, d, arange(static_cast<double>(y.size(d) - 1), -1, -1));
+  return y;
+}
+
+// The tensor as a tile; new dimensions come in front.
+Tensor repeated(T x, I counts) {
+  Shape from = x.shape();
+  while (from.size() < std::ssize(counts.values)) from.insert(0, 1);
+  if (from.size() != std::ssize(counts.values))
+    fail("repeat", "needs a count for each of ", x.dim(), " dimensions, got ", counts.values.size(), ".");
+  Tensor y = x.reshape(from);
+  for (int d = 0; d < from.size(); ++d)
+    if (const auto count = static_cast<size_t>(counts.values[static_cast<size_t>(d)]); count != 1)
+      y = count == 0 ? y.slice(d, 0, 0) : cat(std::vector<Tensor>(count, y), d);
+  return y;
+}
+
+#ifdef GRADUS_HAS_LAYERS
 using Sizes = std::variant<Ints, std::string>;  // "same" or "valid" is a padding
 
 autograd::PerDim each(I sizes) { return autograd::PerDim(sizes.values); }
@@ -99,17 +219,10 @@ autograd::Padding padding_of(const Sizes& sizes) {
 }
 #endif
 
-py::object nested(const Tensor& x, int dim, int64_t offset) {
-  if (dim == x.dim())
-    return dispatch_any(x.dtype(), [&]<class E>() -> py::object { return py::cast(x.data<E>()[offset]); });
-  py::list list;
-  for (int64_t i = 0; i < x.shape()[dim]; ++i) list.append(nested(x, dim + 1, offset + i * x.strides()[dim]));
-  return list;
-}
-
-py::object item_of(T x) {
+py::object item(py::handle self) {
+  const Tensor& x = tensor_of(self.ptr());
   static_cast<void>(x.item());  // throws unless there is one
-  return nested(x.reshape({}), 0, 0);
+  return dispatch_any(x.dtype(), [&]<class E>() -> py::object { return py::cast(x.data<E>()[0]); });
 }
 
 std::string op_of(T x) {
@@ -129,186 +242,239 @@ void set_data(py::handle self, T from) {
 // A row is a line.
 // clang-format off
 
-#define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(a, b.tensor) : number; }
+#define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(a, b.tensor), common(b.tensor, a)) : number; }
 
-void add_operations(py::module_& m) {
-  Table t(m);
+void add_operations(Table& t) {
   // -- arithmetic
-  t.both("*add(input, other, alpha=1)", [](T a, O b, D alpha) { return !b.tensor.defined() ? a + b.number * alpha : alpha == 1 ? a + b.tensor : a + b.tensor * alpha; });
-  t.both("*sub(input, other, alpha=1)", [](T a, O b, D alpha) { return !b.tensor.defined() ? a - b.number * alpha : alpha == 1 ? a - b.tensor : a - b.tensor * alpha; });
-  t.both("*mul(input, other)", BINARY(mul, a * b.number));
-  t.both("*div(input, other)", BINARY(div, a / b.number));
-  t.both("*pow(input, exponent)", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(a.tensor, b.number); });
-  t.both<static_cast<Tensor (*)(T, T)>(maximum)>("maximum(input, other)");
-  t.both<static_cast<Tensor (*)(T, T)>(minimum)>("minimum(input, other)");
-  t.both<neg>("*neg(input)");
-  t.both<static_cast<Tensor (*)(T)>(abs)>("*abs(input)");
-  t.both<of_floats<exp>>("*exp(input)");
-  t.both<of_floats<log>>("*log(input)");
-  t.both<of_floats<sqrt>>("*sqrt(input)");
-  t.both<of_floats<rsqrt>>("*rsqrt(input)");
-  t.both<of_floats<tanh>>("*tanh(input)");
-  t.both<of_floats<sigmoid>>("*sigmoid(input)");
-  t.both<relu>("*relu(input)");
-  t.function<gelu>("gelu(input, approximate='none')");
-  t.function<silu>("silu(input)");
-  t.function<swiglu>("swiglu(gate, up)");
-  t.function<softplus>("softplus(input, beta=1, threshold=20)");
-  t.function<mish>("mish(input)");
-  t.both<of_floats<sin>>("*sin(input)");
-  t.both<of_floats<cos>>("*cos(input)");
-  t.both<of_floats<erf>>("*erf(input)");
-  t.both<sign>("sign(input)");
-  t.both("*square(input)", [](T x) { return x * x; });
-  t.both("*reciprocal(input)", [](T x) { return 1.0 / x; });
-  t.both<clamped>("*clamp(input, min=None, max=None)");
-  t.method("__radd__(input, other)", [](T a, O b) { return b.number + a; });
-  t.method("__rsub__(input, other)", [](T a, O b) { return b.number - a; });
-  t.method("__rmul__(input, other)", [](T a, O b) { return b.number * a; });
-  t.method("__rtruediv__(input, other)", [](T a, O b) { return b.number / a; });
-  t.method("__rpow__(input, other)", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
+  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : a + b.number * alpha; });
+  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : a - b.number * alpha; });
+  t("*mul multiply __mul__(input, other)", BINARY(mul, a * b.number));
+  t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
+  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(a.tensor, b.number); });
+  t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
+  t("remainder __mod__(input, other)", [](T a, O b) { const Tensor y = tensor_of_operand(b, {a}); return a - quotient(a, y) * y; });
+  t(".__radd__(input, other)", [](T a, O b) { return b.number + a; });
+  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - a; });
+  t(".__rmul__(input, other)", [](T a, O b) { return b.number * a; });
+  t(".__rtruediv__(input, other) Mul0", [](T a, O b) { return b.number / a; });
+  t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
+  t("maximum(input, other)", of<static_cast<Tensor (*)(T, T)>(maximum)>);
+  t("minimum(input, other)", of<static_cast<Tensor (*)(T, T)>(minimum)>);
+  t("*neg negative __neg__(input)", of<neg>);
+  t("*abs absolute __abs__(input)", of<static_cast<Tensor (*)(T)>(abs)>);
+  t("*exp(input)", of<of_floats<exp>>);
+  t("*log(input)", of<of_floats<log>>);
+  t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
+  t("*log10(input)", [](T x) { return of_floats<log>(x) / std::log(10.0); });
+  t("*sqrt(input)", of<of_floats<sqrt>>);
+  t("*rsqrt(input)", of<of_floats<rsqrt>>);
+  t("*tanh(input)", of<of_floats<tanh>>);
+  t("*sigmoid(input)", of<of_floats<sigmoid>>);
+  t("*relu(input)", of<relu>);
+  t(":gelu(input, approximate='none')", of<gelu>);
+  t(":silu(input)", of<silu>);
+  t(":swiglu(gate, up)", of<swiglu>);
+  t(":softplus(input, beta=1, threshold=20)", of<softplus>);
+  t(":mish(input)", of<mish>);
+  t("*sin(input)", of<of_floats<sin>>);
+  t("*cos(input)", of<of_floats<cos>>);
+  t("*erf(input)", of<of_floats<erf>>);
+  t("*floor(input)", of<rounded<std::floor>>);
+  t("*ceil(input)", of<rounded<std::ceil>>);
+  t("*trunc(input)", of<rounded<std::trunc>>);
+  t("*round(input, decimals=0)", [](T x, N decimals) { return decimals == 0 ? rounded<std::nearbyint>(x) : rounded<std::nearbyint>(x * std::pow(10.0, decimals)) / std::pow(10.0, decimals); });
+  t("sign(input)", of<sign>);
+  t("*square(input) Pow0", [](T x) { return x * x; });
+  t("*reciprocal(input) Reciprocal0", [](T x) { return 1.0 / x; });
+  t("*clamp clip(input, min=None, max=None) Clamp1", of<clamped>);
   // -- choices and comparisons
-  t.both("where(condition, input, other)", [](T c, O a, O b) { return where(c, tensor_of_operand(a, b), tensor_of_operand(b, a)); });
-  t.both<filled>("*masked_fill(input, mask, value)");
-  t.both("eq(input, other)", BINARY(eq, eq(a, b.number)));
-  t.both("ne(input, other)", BINARY(ne, ne(a, b.number)));
-  t.both("lt(input, other)", BINARY(lt, lt(a, b.number)));
-  t.both("le(input, other)", BINARY(le, le(a, b.number)));
-  t.both("gt(input, other)", BINARY(gt, gt(a, b.number)));
-  t.both("ge(input, other)", BINARY(ge, ge(a, b.number)));
-  t.both("isnan(input)", [](T x) { return ne(x, x); });
-  t.both("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
+  t("where(condition, input=None, other=None)", of<chosen>);
+  t("*masked_fill(input, mask, value)", of<filled>);
+  t("eq __eq__(input, other)", BINARY(eq, eq(a, b.number)));
+  t("ne not_equal __ne__(input, other)", BINARY(ne, ne(a, b.number)));
+  t("lt less __lt__(input, other)", BINARY(lt, lt(a, b.number)));
+  t("le less_equal __le__(input, other)", BINARY(le, le(a, b.number)));
+  t("gt greater __gt__(input, other)", BINARY(gt, gt(a, b.number)));
+  t("ge greater_equal __ge__(input, other)", BINARY(ge, ge(a, b.number)));
+  t("logical_and(input, other)", [](T a, T b) { return ne(truth(a) * truth(b), 0.0); });
+  t("logical_or(input, other)", [](T a, T b) { return ne(truth(a) + truth(b), 0.0); });
+  t("logical_xor(input, other)", [](T a, T b) { return ne(truth(a), truth(b)); });
+  t("logical_not(input)", [](T x) { return eq(x, 0.0); });
+  t(".__and__ __rand__(input, other)", [](T a, O b) { return ne(truth(bools(a)) * truth(bools(tensor_of_operand(b, {a}))), 0.0); });
+  t(".__or__ __ror__(input, other)", [](T a, O b) { return ne(truth(bools(a)) + truth(bools(tensor_of_operand(b, {a}))), 0.0); });
+  t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools(a), bools(tensor_of_operand(b, {a}))); });
+  t("bitwise_not __invert__(input)", [](T x) { return eq(bools(x), 0.0); });
+  t("isnan(input)", [](T x) { return ne(x, x); });
+  t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
+  t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
   // -- reductions
-  t.both("sum(input, dim=None, keepdim=False, dtype=None)", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
-  t.both("mean(input, dim=None, keepdim=False, dtype=None)", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
-  t.both("var(input, dim=None, unbiased=True, keepdim=False, correction=None)", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
-  t.both("std(input, dim=None, unbiased=True, keepdim=False, correction=None)", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
-  t.both("amax(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amax(x, dim.values, keep); });
-  t.both("amin(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amin(x, dim.values, keep); });
-  t.both("max(input, dim=None, keepdim=False)", [](T x, const std::optional<Operand>& dim, B keep) -> OneOrBoth { if (!dim) return max(x); return dim->tensor.defined() ? OneOrBoth(maximum(x, dim->tensor)) : max(x, static_cast<N>(dim->number), keep); });
-  t.both("min(input, dim=None, keepdim=False)", [](T x, const std::optional<Operand>& dim, B keep) -> OneOrBoth { if (!dim) return min(x); return dim->tensor.defined() ? OneOrBoth(minimum(x, dim->tensor)) : min(x, static_cast<N>(dim->number), keep); });
-  t.both("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });
-  t.both("argmin(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmin(x, *dim, keep) : argmin(x.reshape({-1}), 0); });
-  t.both("all(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return eq(sum(eq(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
-  t.both("any(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return ne(sum(ne(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
-  t.both("cumsum(input, dim, reverse=False)", [](T x, N dim, B reverse) { return cumsum(countable(x), dim, reverse); });
-  t.function<linear_recurrence>("linear_recurrence(a, b, dim, reverse=False)");
-  t.both("logsumexp(input, dim, keepdim=False)", [](T x, I dim, B keep) { return logsumexp(x, dim.values, keep); });
-  t.both("norm(input, p=2, dim=None, keepdim=False)", [](T x, D p, I dim, B keep) { return norm(x, p, dim.values, keep); });
-  t.both("softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return softmax(to(x, dtype), dim); });
-  t.function<safe_softmax>("safe_softmax(input, dim)");
-  t.both("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
+  t("sum(input, dim=None, keepdim=False, dtype=None)", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
+  t("prod(input, dim=None) dim:Prod0|Prod1", of<product>);
+  t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
+  t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
+  t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
+  t("amax(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amax(x, dim.values, keep); });
+  t("amin(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amin(x, dim.values, keep); });
+  t("max(input, dim=None, keepdim=False) dim:Max1|Max0", of<extreme<max, maximum, max>>);
+  t("min(input, dim=None, keepdim=False) dim:Min1|Min0", of<extreme<min, minimum, min>>);
+  t("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });
+  t("argmin(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmin(x, *dim, keep) : argmin(x.reshape({-1}), 0); });
+  t("all(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return eq(sum(eq(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
+  t("any(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return ne(sum(ne(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
+  t("cumsum(input, dim, reverse=False)", [](T x, N dim, B reverse) { return cumsum(countable(x), dim, reverse); });
+  t(":linear_recurrence(a, b, dim, reverse=False)", of<linear_recurrence>);
+  t("logsumexp(input, dim, keepdim=False)", [](T x, I dim, B keep) { return logsumexp(x, dim.values, keep); });
+  t("norm(input, p=2, dim=None, keepdim=False) Norm1", [](T x, D p, I dim, B keep) { return norm(x, p, dim.values, keep); });
+  t("softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return softmax(to(x, dtype), dim); });
+  t(":safe_softmax(input, dim)", of<safe_softmax>);
+  t("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
   // -- products
-  t.both<matmul>("matmul(input, other)");
-  t.both<mm>("mm(input, mat2)");
-  t.both<bmm>("bmm(input, mat2)");
-  t.both("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
-  t.function<linear>("linear(input, weight, bias=None)");
-  t.function<gelu_linear>("gelu_linear(input, weight, bias=None, approximate='none')");
-  t.function<swiglu_linear>("swiglu_linear(gate, up, weight, bias=None)");
-  t.function("einsum_of(equation, operands)", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
+  t("matmul __matmul__(input, other) ndim:Dot0|", of<matmul>);
+  t("mm(input, mat2)", of<mm>);
+  t("bmm(input, mat2) Bmm0", of<bmm>);
+  t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
+  t(":linear(input, weight, bias=None)", of<linear>);
+  t(":gelu_linear(input, weight, bias=None, approximate='none')", of<gelu_linear>);
+  t(":swiglu_linear(gate, up, weight, bias=None)", of<swiglu_linear>);
+  t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
   // -- joining and indexing
-  t.function<cat>("cat(tensors, dim=0)");
-  t.function<stack>("stack(tensors, dim=0)");
-  t.both<index_select>("index_select(input, dim, index)");
-  t.both("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
-  t.both<gather>("gather(input, dim, index)");
-  t.both<scatter_add>("*scatter_add(input, dim, index, src)");
-  t.both("*scatter(input, dim, index, src)", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
-  t.both<sort>("sort(input, dim=-1, descending=False)");
-  t.both("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
-  t.both<topk>("topk(input, k, dim=-1, largest=True, sorted=True)");
-  t.function("embedding(input, weight, padding_idx=None)", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
-  t.both<tril>("*tril(input, diagonal=0)");
-  t.both<triu>("*triu(input, diagonal=0)");
-  t.function<pad>("pad_dim(input, dim, size, start, step=1)");
-  t.both<nonzero>("nonzero(input)");
-  t.function<one_hot>("one_hot(tensor, num_classes=-1)");
+  t(":cat concat concatenate(tensors, dim=0)", of<cat>);
+  t(":stack(tensors, dim=0)", of<stack>);
+  t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(all, !all.empty() && all[0].dim() > 1); });
+  t(":vstack(tensors) Cat0", of<vstack>);
+  t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { return x.index({mask}); });
+  t("roll(input, shifts, dims=None) Roll0", of<rolled>);
+  t("diag(input) Diag0", of<diagonal>);
+  t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
+  t("index_select(input, dim, index)", of<index_select>);
+  t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
+  t("gather(input, dim, index)", of<gather>);
+  t("*scatter_add(input, dim, index, src)", of<scatter_add>);
+  t("*scatter(input, dim, index, src) Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
+  t("sort(input, dim=-1, descending=False) Sort0", of<sort>);
+  t("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
+  t("topk(input, k, dim=-1, largest=True, sorted=True) Topk0", of<topk>);
+  t(":embedding(input, weight, padding_idx=None) Embedding0", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
+  t("*tril(input, diagonal=0)", of<tril>);
+  t("*triu(input, diagonal=0)", of<triu>);
+  t(":_pad(input, dim, size, start, step=1)", of<pad>);
+  t("nonzero(input)", of<nonzero>);
+  t(":one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
-  t.both("transpose(input, dim0, dim1)", [](T x, N a, N b) { return x.transpose(a, b); });
-  t.both("permute(input, *dims)", [](T x, I dims) { return x.permute(dims.values); });
-  t.both("reshape(input, *shape)", [](T x, S shape) { return x.reshape(shape); });
-  t.method<view>("view(input, *shape)");
-  t.method("expand(input, *sizes)", [](T x, S sizes) { return x.expand(sizes); });
-  t.both("flatten(input, start_dim=0, end_dim=-1)", [](T x, N start, N end) { return x.flatten(start, end); });
-  t.both("squeeze(input, dim=None)", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
-  t.both("unsqueeze(input, dim)", [](T x, N dim) { return x.unsqueeze(dim); });
-  t.both("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
-  t.both("select(input, dim, index)", [](T x, N dim, N index) { return x.select(dim, index); });
-  t.both("split(tensor, split_size_or_sections, dim=0)", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
-  t.both("chunk(input, chunks, dim=0)", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
-  t.both<unbind>("unbind(input, dim=0)");
-  t.method("contiguous(input)", [](T x) { return x.contiguous(); });
-  t.both("clone(input)", [](T x) { return grad_enabled() && x.requires_grad() ? (x * 1.0).contiguous() : raw::clone(x.detach()); });
-  t.method("detach(input)", [](T x) { return x.detach(); });
-  t.method("cast(input, dtype)", [](T x, DType dtype) { return x.to(dtype); });
-  t.method("copy(input, source)", [](T x, T source) { Tensor(x).copy_(source); });
+  t("transpose swapaxes swapdims(input, dim0, dim1)", [](T x, N a, N b) { return x.transpose(a, b); });
+  t("t(input) T0", [](T x) { return x.dim() < 2 ? x : x.mT(); });
+  t("@T(input)", of<reversed>);
+  t("@mT(input)", [](T x) { return x.mT(); });
+  t("permute(input, *dims)", [](T x, I dims) { return x.permute(dims.values); });
+  t("reshape(input, *shape) copy:ReshapeAlias0|UnsafeView0", [](T x, S shape) { return x.reshape(shape); });
+  t(".view(input, *shape)", of<view>);
+  t(".expand(input, *sizes)", [](T x, S sizes) { return x.expand(sizes); });
+  t("broadcast_to(input, size)", [](T x, S size) { return x.expand(size); });
+  t(".view_as(input, other)", [](T x, T other) { return view(x, other.shape()); });
+  t(".expand_as(input, other)", [](T x, T other) { return x.expand(other.shape()); });
+  t(".repeat(input, *repeats) Repeat0", of<repeated>);
+  t("flip(input, *dims) Flip0", of<flipped>);
+  t("flatten(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
+  t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
+  t("unsqueeze(input, dim)", [](T x, N dim) { return x.unsqueeze(dim); });
+  t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
+  t("select(input, dim, index)", [](T x, N dim, N index) { return x.select(dim, index); });
+  t("split(tensor, split_size_or_sections, dim=0) Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
+  t("chunk(input, chunks, dim=0) Split0", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
+  t("unbind(input, dim=0) Unbind0", of<unbind>);
+  t(".contiguous(input)", [](T x) { return x.contiguous(); });
+  t("clone(input) Clone0", [](T x) { return grad_enabled() && x.requires_grad() ? (x * 1.0).contiguous() : raw::clone(x.detach()); });
+  t(".detach(input)", [](T x) { return x.detach(); });
+  t(".cast(input, dtype)", [](T x, DType dtype) { return x.to(dtype); });
+  t(".type_as(input, other)", [](T x, T other) { return x.to(other.dtype()); });
+  t(".float(input)", [](T x) { return x.to(DType::float32); });
+  t(".double(input)", [](T x) { return x.to(DType::float64); });
+  t(".long int(input)", [](T x) { return x.to(DType::int64); });
+  t(".bool(input)", [](T x) { return x.to(DType::boolean); });
+  t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
+  // -- values in place, not recorded
+  t(".copy_(input, source)", [](py::handle x, T source) { tensor_of(x.ptr()).detach().copy_(source); return x; });
+  t(".fill_(input, value)", [](py::handle x, D value) { tensor_of(x.ptr()).detach().copy_(full({}, value, tensor_of(x.ptr()).dtype())); return x; });
+  t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
+  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(uniform(x.shape(), a, b, g, x.dtype())); return x; });
+  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(normal(x.shape(), mean, std, g, x.dtype())); return x; });
   // -- layers and losses
-  t.function<layer_norm>("layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)");
-  t.function<rms_norm>("rms_norm(input, normalized_shape, weight=None, eps=None)");
-  t.function<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>( "rotary_embedding(input, offset=0, base=10000.0)");
-  t.function<cross_entropy_of>( "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)");
-  t.function<nll_loss>("nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean')");
-  t.function<mse_loss>("mse_loss(input, target, reduction='mean')");
-  t.function<l1_loss>("l1_loss(input, target, reduction='mean')");
-  t.function<huber_loss>("huber_loss(input, target, reduction='mean', delta=1.0)");
-  t.function<smooth_l1_loss>("smooth_l1_loss(input, target, reduction='mean', beta=1.0)");
-  t.function<kl_div>("kl_div(input, target, reduction='mean', log_target=False)");
-  t.function<binary_cross_entropy_with_logits>( "binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None)");
-  t.function("dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
-  t.function<attention>( "scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, " "scale=None, enable_gqa=False, window=0, generator=None)");
+  t(":layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)", of<layer_norm>);
+  t(":rms_norm(input, normalized_shape, weight=None, eps=None)", of<rms_norm>);
+  t(":rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
+  t(":cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) NllLoss0", of<cross_entropy_of>);
+  t(":nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean') NllLoss0", of<nll_loss>);
+  t(":mse_loss(input, target, reduction='mean') MseLoss0", of<mse_loss>);
+  t(":l1_loss(input, target, reduction='mean') Mean0", of<l1_loss>);
+  t(":huber_loss(input, target, reduction='mean', delta=1.0) HuberLoss0", of<huber_loss>);
+  t(":smooth_l1_loss(input, target, reduction='mean', beta=1.0) SmoothL1Loss0", of<smooth_l1_loss>);
+  t(":kl_div(input, target, reduction='mean', log_target=False) Mean0", of<kl_div>);
+  t(":binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None) BinaryCrossEntropyWithLogits0", of<binary_cross_entropy_with_logits>);
+  t(":dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
+  t(":scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
 #ifdef GRADUS_HAS_LAYERS
-  t.function<batch_norm>( "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, " "eps=1e-05)");
-  t.function<group_norm>("group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)");
-  t.function("unfold(input, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
-  t.function("fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
+  t(":batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
+  t(":group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
+  t(":unfold(input, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
+  t(":fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
 #define WINDOWS(n) \
-  t.function("conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)", [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, N groups) { return conv##n##d(x, weight, bias, {each(stride), padding_of(padding), each(dilation), groups}); }); \
-  t.function("max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)", [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
-  t.function("avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)", [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
+  t(":conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) Convolution0", [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, N groups) { return conv##n##d(x, weight, bias, {each(stride), padding_of(padding), each(dilation), groups}); }); \
+  t(":max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)", [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
+  t(":avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)", [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
   WINDOWS(1)
   WINDOWS(2)
 #endif
   // -- making tensors
-  t.function("zeros(*size, dtype=None, requires_grad=False)", [](S size, OptionalDtype dtype, B grad) { return made(zeros(size, or_float(dtype)), grad); });
-  t.function("ones(*size, dtype=None, requires_grad=False)", [](S size, OptionalDtype dtype, B grad) { return made(ones(size, or_float(dtype)), grad); });
-  t.function("empty(*size, dtype=None, requires_grad=False)", [](S size, OptionalDtype dtype, B grad) { return made(empty(size, or_float(dtype)), grad); });
-  t.function<static_cast<Tensor (*)(S, D, DType)>(full)>("full_of(size, fill_value, dtype)");
-  t.function<arange>("arange_of(start, end, step, dtype)");
-  t.function("eye(n, dtype=None, requires_grad=False)", [](N n, OptionalDtype dtype, B grad) { return made(eye(n, or_float(dtype)), grad); });
-  t.function( "rand(*size, generator=None, dtype=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, B grad) { return made(rand(size, g, or_float(dtype)), grad); });
-  t.function( "randn(*size, generator=None, dtype=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, B grad) { return made(randn(size, g, or_float(dtype)), grad); });
-  t.function("normal(mean, std, size, generator=None, dtype=None)", [](D mean, D std, S size, G g, OptionalDtype dtype) { return normal(size, mean, std, g, or_float(dtype)); });
-  t.function("uniform_of(size, low, high, generator=None, dtype=None)", [](S size, D low, D high, G g, OptionalDtype dtype) { return uniform(size, low, high, g, or_float(dtype)); });
-  t.function("randint_of(low, high, size, generator=None)", [](N low, N high, S size, G g) { return randint(low, high, size, g); });
-  t.function("randperm(n, generator=None)", [](N n, G g) { return randperm(n, g); });
-  t.both("multinomial(input, num_samples, replacement=False, generator=None)", [](T p, N n, B replacement, G g) { return multinomial(p, n, g, replacement); });
-  t.both("bernoulli(input, generator=None)", [](T p, G g) { return bernoulli(p, g); });
+  t(":zeros(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_float(dtype)), grad); });
+  t(":ones(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_float(dtype)), grad); });
+  t(":empty(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(empty(size, or_float(dtype)), grad); });
+  t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)", [](S size, O x, OptionalDtype dtype, V, B grad) { return made(full(size, x.number, dtype.value_or(x.dtype)), grad); });
+  t(":eye(n, dtype=None, device=None, requires_grad=False)", [](N n, OptionalDtype dtype, V, B grad) { return made(eye(n, or_float(dtype)), grad); });
+  t(":arange(start, end=None, step=1, dtype=None, device=None, requires_grad=False)", of<range>);
+  t(":zeros_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(zeros(x.shape(), or_of(dtype, x)), grad); });
+  t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
+  t(":empty_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(empty(x.shape(), or_of(dtype, x)), grad); });
+  t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, D value, OptionalDtype dtype, V, B grad) { return made(full(x.shape(), value, or_of(dtype, x)), grad); });
+  t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(rand(x.shape(), g, or_of(dtype, x)), grad); });
+  t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(randn(x.shape(), g, or_of(dtype, x)), grad); });
+  t(".new_zeros(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_of(dtype, x)), grad); });
+  t(".new_ones(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_of(dtype, x)), grad); });
+  t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, D value, OptionalDtype dtype, V, B grad) { return made(full(size, value, or_of(dtype, x)), grad); });
+  t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(rand(size, g, or_float(dtype)), grad); });
+  t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(randn(size, g, or_float(dtype)), grad); });
+  t(":normal(mean, std, size, generator=None, dtype=None, device=None)", [](D mean, D std, S size, G g, OptionalDtype dtype, V) { return normal(size, mean, std, g, or_float(dtype)); });
+  t(":randint(low=0, high=None, size=None, generator=None, dtype=None, device=None)", of<integers>);
+  t(":randperm(n, generator=None, device=None)", [](N n, G g, V) { return randperm(n, g); });
+  t("multinomial(input, num_samples, replacement=False, generator=None)", [](T p, N n, B replacement, G g) { return multinomial(p, n, g, replacement); });
+  t("bernoulli(input, generator=None)", [](T p, G g) { return bernoulli(p, g); });
   // -- what a tensor is
-  t.both("numel(input)", [](T x) { return x.numel(); });
-  t.method("dim(input)", [](T x) { return x.dim(); });
-  t.method("is_contiguous(input)", [](T x) { return x.is_contiguous(); });
-  t.method("item(input)", [](py::handle x) { return item_of(tensor_of(x.ptr())); });
-  t.method("tolist(input)", [](py::handle x) { return nested(tensor_of(x.ptr()), 0, 0); });
-  t.method("stride(input)", [](py::handle x) { return py::tuple(py::cast(tensor_of(x.ptr()).strides())); });
-  t.method("data_ptr(input)", [](T x) { return reinterpret_cast<uintptr_t>(x.raw_data()); });
-  t.property("shape(input)", [](py::handle x) { return py::reinterpret_steal<py::object>(size_object(tensor_of(x.ptr()).shape())); });
-  t.property("ndim(input)", [](T x) { return x.dim(); });
-  t.property("dtype(input)", [](T x) { return x.dtype(); });
-  t.property("grad_fn(input)", [](T x) { const std::string op = op_of(x); return op.empty() ? std::optional<std::string>() : op; });
-  t.property("is_leaf(input)", [](T x) { return op_of(x).empty(); });
-  t.property("_version(input)", [](T x) { return x.impl()->storage->version(); });
-  t.property( "requires_grad(input)", [](T x) { return x.requires_grad(); }, "requires_grad(input, on)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); });
-  t.property( "grad(input)", [](T x) { return x.grad(); }, "grad(input, value)", [](T x, T grad) { Tensor(x).set_grad(grad); });
-  t.property( "data(input)", [](T x) { return x.detach(); }, "data(input, value)", [](py::handle x, T from) { set_data(x, from); });
+  t("numel nelement(input)", [](T x) { return x.numel(); });
+  t(".dim(input)", [](T x) { return x.dim(); });
+  t(".is_contiguous(input)", [](T x) { return x.is_contiguous(); });
+  t("is_floating_point(input)", [](T x) { return is_floating(x.dtype()); });
+  t(".item(input)", of<item>);
+  t(".size(input, dim=None)", [](T x, OptionalN dim) { return dim ? std::variant<N, Shape>(x.size(*dim)) : x.shape(); });
+  t(".stride(input)", [](T x) { return py::tuple(py::cast(std::vector<N>(x.strides().begin(), x.strides().end()))); });
+  t(".storage_offset(input)", [](T x) { return x.impl()->offset; });
+  t(".element_size(input)", [](T x) { return element_size(x.dtype()); });
+  t(".data_ptr(input)", [](T x) { return reinterpret_cast<uintptr_t>(x.raw_data()); });
+  t("@shape(input)", [](T x) { return x.shape(); });
+  t("@ndim(input)", [](T x) { return x.dim(); });
+  t("@dtype(input)", [](T x) { return x.dtype(); });
+  t("@grad_fn(input)", [](T x) { const std::string op = op_of(x); return op.empty() ? std::optional<std::string>() : op; });
+  t("@is_leaf(input)", [](T x) { return op_of(x).empty(); });
+  t("@_version(input)", [](T x) { return x.impl()->storage->version(); });
+  t("@requires_grad(input)", [](T x) { return x.requires_grad(); });
+  t("=requires_grad(input, on)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); });
+  t(".requires_grad_(input, requires_grad=True)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); return x; });
+  t("@grad(input)", [](T x) { return x.grad(); });
+  t("=grad(input, value)", [](T x, T grad) { Tensor(x).set_grad(grad); });
+  t("@data(input)", [](T x) { return x.detach(); });
+  t("=data(input, value)", of<set_data>);
+  t(".__getitem__(input, key) copy:|Index0", [](py::handle x, py::handle key) { return get_item(tensor_of(x.ptr()), key.ptr()); });
+  t(".__setitem__(input, key, value)", [](py::handle x, py::handle key, py::handle value) { set_item(x.ptr(), key.ptr(), value.ptr()); });
 }
 
 // clang-format on
-
-std::shared_ptr<RandomStream>& default_stream() {
-  static auto* const stream =
-      new std::shared_ptr<RandomStream>(std::make_shared<RandomStream>(Generator::torch(0)));
-  return *stream;
-}
 
 }  // namespace gradus::python

@@ -30,8 +30,8 @@ TensorIndex subscript_from(PyObject* o) {
     return Slice(bound_from(slice.attr("start")), bound_from(slice.attr("stop")),
                  bound_from(slice.attr("step")).value_or(1));
   }
-  if (PyIndex_Check(o) && !PyObject_CheckBuffer(o)) return *bound_from(o);
-  if (PyObject_HasAttrString(o, "__index__") && !PyObject_HasAttrString(o, "__len__")) return *bound_from(o);
+  if (PyIndex_Check(o) && (!PyObject_CheckBuffer(o) || !PyObject_HasAttrString(o, "__len__")))
+    return *bound_from(o);
   const Tensor list = tensor_made_of(o);
   return list.numel() == 0 ? list.to(DType::int64) : list;
 }
@@ -66,31 +66,17 @@ Tensor with_values(const Tensor& x, const Key& key, const Tensor& value) {
 
 }  // namespace
 
-PyObject* get_item(PyObject* self, PyObject* key) {
-  try {
-    return wrap(tensor_of(self).index(Key(key).subscripts));
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
-}
+Tensor get_item(const Tensor& x, PyObject* key) { return x.index(Key(key).subscripts); }
 
-int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  try {
-    if (!value) fail("setitem", "the elements of a tensor cannot be deleted.");
-    const Key at(key);
-    Tensor& x = tensor_of(self);
-    const Tensor given = value_from(value, x.dtype());
-    const bool is_recorded = grad_enabled() && (x.requires_grad() || given.requires_grad());
-    if (is_recorded || at.has_tensors)
-      become(self, with_values(x, at, given), "setitem");
-    else
-      x.detach().index(at.subscripts).copy_(given);
-    return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+void set_item(PyObject* self, PyObject* key, PyObject* value) {
+  const Key at(key);
+  Tensor& x = tensor_of(self);
+  const Tensor given = value_from(value, x.dtype());
+  const bool is_recorded = grad_enabled() && (x.requires_grad() || given.requires_grad());
+  if (is_recorded || at.has_tensors)
+    become(self, with_values(x, at, given), "setitem");
+  else
+    x.detach().index(at.subscripts).copy_(given);
 }
 
 }  // namespace gradus::python

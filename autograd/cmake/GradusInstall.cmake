@@ -79,6 +79,8 @@ if(TARGET gradus_python)
   install(TARGETS gradus_python COMPONENT python LIBRARY DESTINATION "${gradus_python_folder}/gradus")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/gradus" COMPONENT python DESTINATION "${gradus_python_folder}"
     FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/python/gradus" COMPONENT python DESTINATION "${gradus_python_folder}"
+    FILES_MATCHING PATTERN "*.pyi" PATTERN "py.typed")
 endif()
 
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")

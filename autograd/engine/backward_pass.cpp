@@ -216,6 +216,7 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
     total = total.defined() ? sum(total, gy) : gy;
     return;
   }
+  if (before_each_rule) before_each_rule();
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &node.shape);
   running_op = node.op;
   refuse_if_released(node);

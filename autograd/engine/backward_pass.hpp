@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,10 @@ Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
 }  // namespace gradus::differentiable
 
 namespace gradus::autograd {
+
+/// Called before the rule of each operation in the backward passes of this thread, unless null; what it
+/// throws ends the pass.
+inline constinit thread_local std::add_pointer_t<void()> before_each_rule = nullptr;
 
 class BackwardPass {
  public:

@@ -304,7 +304,7 @@ std::string backward_name(const Node& node) {
   return camel + "Backward0";
 }
 
-std::vector<std::string> torch_suffixes(const Tensor& x) {
+std::vector<std::string> torch_suffixes(const Tensor& x, const std::string& grad_fn) {
   std::vector<std::string> all;
   const bool nothing = x.numel() == 0;
   if (nothing && x.dim() != 1) all.push_back(concat("size=", x.shape()));
@@ -313,7 +313,8 @@ std::vector<std::string> torch_suffixes(const Tensor& x) {
   if (!obvious) all.push_back(concat("dtype=torch.", name(x.dtype())));
   if (!x.requires_grad()) return all;
   const Node& node = *x.impl()->node;
-  all.push_back(node.is_leaf() ? "requires_grad=True" : concat("grad_fn=<", backward_name(node), ">"));
+  all.push_back(node.is_leaf() ? "requires_grad=True"
+                               : concat("grad_fn=<", grad_fn.empty() ? backward_name(node) : grad_fn, ">"));
   return all;
 }
 
@@ -335,7 +336,7 @@ std::string torch_string(const Tensor& x, const PrintOptions& options) {
   std::string text = "tensor(" + (x.numel() == 0 ? "[]" : TorchPrinter(values, options).text());
   const size_t newline = text.rfind('\n');
   size_t last_line = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;
-  for (const std::string& suffix : torch_suffixes(x)) {
+  for (const std::string& suffix : torch_suffixes(x, options.grad_fn)) {
     const bool fits = last_line + suffix.size() + 2 <= static_cast<size_t>(options.linewidth);
     text += (fits ? ", " : ",\n" + std::string(kIndent, ' ')) + suffix;
     last_line = suffix.size() + (fits ? last_line + 2 : kIndent);

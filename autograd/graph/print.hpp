@@ -16,6 +16,7 @@ struct PrintOptions {
   int64_t edgeitems = 3;           ///< elements at each end of a dimension of a larger tensor
   int64_t linewidth = 80;          ///< characters of a line
   std::optional<bool> sci_mode{};  ///< powers of ten; none: where they show more digits
+  std::string grad_fn{};           ///< printed for a result; empty: by the operation that recorded it
 };
 
 std::string torch_string(const Tensor& x, const PrintOptions& options);  ///< as after set_printoptions()

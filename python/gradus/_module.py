@@ -1,12 +1,20 @@
 """Module: a layer or a model written in Python, with its parameters found by name."""
 from __future__ import annotations
 
-from typing import Any, Iterator
+import inspect
+from collections import OrderedDict, namedtuple
+from typing import Any, Callable, Iterator
 
 from . import _core
-from ._types import Parameter, Tensor
+from ._core import Error, Tensor
+from ._types import Parameter
 
-Error = _core.Error
+
+class LoadReport(namedtuple("LoadReport", ["missing_keys", "unexpected_keys"])):
+    """The names that a load that is not strict ignored."""
+
+    def __repr__(self) -> str:
+        return super().__repr__() if any(self) else "<All keys matched successfully>"
 
 
 class Module:
@@ -29,12 +37,12 @@ class Module:
     # -- members
 
     def _members(self) -> Iterator[tuple[str, Any]]:
-        """Names and values: parameters, buffers, and children, those in lists and dictionaries too."""
+        """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
         buffers = vars(self).get("_buffers", ())
-        for name, value in vars(self).items():
-            for path, item in _items(name, value):
-                if isinstance(item, (Module, Parameter)) or path in buffers and item is not None:
-                    yield path, item
+        found = [pair for name, value in vars(self).items() for pair in _items(name, value)]
+        yield from (pair for pair in found if isinstance(pair[1], Parameter))
+        yield from (pair for pair in found if pair[0] in buffers and pair[1] is not None)
+        yield from (pair for pair in found if isinstance(pair[1], Module))
 
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """(name, Parameter, buffer or layer of the library) of this module and its descendants."""
@@ -50,9 +58,8 @@ class Module:
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module, whose name is empty, and its descendants."""
         yield prefix, self
-        for name, value in self._members():
-            if isinstance(value, Module):
-                yield from value.named_modules(f"{prefix}.{name}" if prefix else name)
+        for name, value in self.named_children():
+            yield from value.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
         """The same without the names."""
@@ -78,13 +85,23 @@ class Module:
         """State that is saved with the parameters, but not trained."""
         return iter(self._assembly().named_buffers())
 
+    def buffers(self) -> Iterator[Tensor]:
+        """The same without the names."""
+        return (buffer for _, buffer in self.named_buffers())
+
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """self.<name> = tensor; it is part of the state if persistent."""
         if persistent:
             vars(self).setdefault("_buffers", set()).add(name)
         setattr(self, name, tensor)
 
-    def apply(self, function: Any) -> Module:
+    def add_module(self, name: str, module: Any) -> None:
+        """self.<name> = module, or a Parameter."""
+        setattr(self, name, module)
+
+    register_module = register_parameter = add_module
+
+    def apply(self, function: Callable[[Module], Any]) -> Module:
         """Calls function(module) for all descendants, then for this module."""
         for child in self.children():
             child.apply(function)
@@ -93,33 +110,35 @@ class Module:
 
     # -- state
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters, then buffers, outside the graph; they share storage with the module's."""
-        return dict(self._assembly().state_dict())
+    def state_dict(self) -> OrderedDict[str, Tensor]:
+        """Parameters and buffers of each module, outside the graph; they share storage with the module's."""
+        state, parts = self._assembly().state_dict(), [name for name, _ in self._parts()]
+        place = {name: i for i, name in enumerate(parts)}
 
-    def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> tuple[list[str], list[str]]:
+        def place_of(name: str) -> int:  # of the tensor itself or of the layer that it is in
+            return max(place.get(name.rsplit(".", n)[0], -1) for n in range(name.count(".") + 1))
+        return OrderedDict((name, state[name]) for name in sorted(state, key=place_of))
+
+    def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> LoadReport:
         """Copies values in; returns the names that were missing and unexpected. Raises one Error that lists all
         misshaped names and, if strict, all missing and unexpected ones; nothing is changed then."""
-        return self._assembly().load_state_dict(dict(state_dict), strict)
+        return LoadReport(*self._assembly().load_state_dict(dict(state_dict), strict))
 
     def save(self, path: Any, metadata: Any = None) -> None:
         """Writes the state as a safetensors file."""
-        _core.save_file(self.state_dict(), path, metadata or {"format": "pt"})
+        _core._save_file(self.state_dict(), path, metadata or {"format": "pt"})
 
     def summary(self) -> str:
         """A table of parameters and buffers with their shapes, and the number of elements."""
-        return self._assembly().summary()
+        return str(self._assembly().summary())
 
     # -- modes
 
     def train(self, mode: bool = True) -> Module:
         """Sets the mode of this module and its descendants: dropout is for training only."""
         for module in self.modules():
-            module._set_mode(mode)
+            module.training = mode
         return self
-
-    def _set_mode(self, mode: bool) -> None:
-        self.training = mode
 
     def eval(self) -> Module:
         """Evaluation: nothing is dropped."""
@@ -131,7 +150,7 @@ class Module:
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self) -> None:
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Every gradient becomes None."""
         for parameter in self.parameters():
             parameter.grad = None
@@ -139,10 +158,9 @@ class Module:
     def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Module:
         """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
         for arg in (*args, dtype):
-            if arg is None or isinstance(arg, str) and arg.startswith("cpu") or getattr(arg, "type", "") == "cpu":
-                continue
-            for module in self.modules():
-                module._convert(arg)
+            if arg is not None and not str(arg).startswith("cpu"):
+                for module in self.modules():
+                    module._convert(arg)
         return self
 
     def _convert(self, dtype: Any) -> None:
@@ -150,7 +168,7 @@ class Module:
             if isinstance(value, Tensor) and value.dtype.is_floating_point:
                 new = value.detach().to(dtype)
                 setattr(self, name, Parameter(new, value.requires_grad) if isinstance(value, Parameter) else new)
-            elif isinstance(value, (list, tuple, dict)) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
+            elif not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
 
     def double(self) -> Module:
@@ -172,34 +190,40 @@ class Module:
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _items(f"{name}.{i}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
+    if isinstance(value, (list, tuple, dict)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _items(f"{name}.{key}", item)
     else:
         yield name, value
 
 
+def options_of(operation: Any, args: tuple[Any, ...], given: dict[str, Any], skip: int = 0, **defaults: Any) -> dict[str, Any]:
+    """The arguments of a call of an operation of gradus._core, by name and with defaults, without the first `skip`."""
+    parameters = list(inspect.signature(operation).parameters.values())[skip:]
+    signature = inspect.Signature([p.replace(default=defaults.get(p.name, p.default)) for p in parameters])
+    bound = signature.bind(*args, **given)
+    bound.apply_defaults()
+    return {name: value for name, value in bound.arguments.items() if name not in ("generator", "dtype")}
+
+
 class Layer(Module):
-    """A layer of the library. Its parameters are attributes: layer.weight, attention.c_attn.weight."""
+    """A layer of the library. Its parameters are attributes, layer.weight and attention.c_attn.weight, as are the options it was
+    made with."""
 
-    def __init__(self, core: Any) -> None:
-        vars(self)["_core"] = core
+    _call: Any = _core.layers._call
+    _format = ""  # of extra_repr()
 
-    def forward(self, input: Tensor, generator: Any = None) -> Tensor:
-        return _core.call_layer(self._core, input, generator)
+    def __init__(self, core: Any, **options: Any) -> None:
+        vars(self).update(_core=core, _options=options)
+
+    def forward(self, *args: Any, **options: Any) -> Any:
+        return type(self)._call(self._core, *args, **options)
 
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        yield prefix.rstrip(".") or "", self._core
+        yield prefix.rstrip("."), self._core
 
     def _assembly(self) -> Any:
         return self._core.module()
-
-    def _set_mode(self, mode: bool) -> None:
-        self._core.train(mode)
-        vars(self)["training"] = mode
 
     def _convert(self, dtype: Any) -> None:
         self._core.to(dtype)
@@ -207,12 +231,16 @@ class Layer(Module):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_core" not in vars(self):
             raise AttributeError(name)
+        if name in self._options and name != "bias":
+            return self._options[name]
         return _member(self._core, name, type(self).__name__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
             self._core.set(name, value)
         else:
+            if name == "training":
+                self._core.train(value)
             super().__setattr__(name, value)
 
     def __deepcopy__(self, memo: Any) -> Layer:
@@ -221,7 +249,11 @@ class Layer(Module):
         return copy
 
     def extra_repr(self) -> str:
-        return vars(self).get("_arguments", "")
+        if self._format:
+            return self._format.format(**self._options)
+        defaults = self._defaults
+        return ", ".join(str(value) if defaults[name] is inspect.Parameter.empty else f"{name}={value}"
+                         for name, value in self._options.items() if value != defaults[name])
 
 
 class _Path:
@@ -247,3 +279,12 @@ def _member(core: Any, name: str, owner: str) -> Any:
     if name in ("bias", "weight"):
         return None
     raise AttributeError(f"{owner} has no attribute {name!r}")
+
+
+def layer(name: str, make: Any, call: Any, form: str) -> type[Layer]:
+    """The class of a layer from the row of gradus._core.layers that makes it."""
+    def __init__(self: Layer, *args: Any, **options: Any) -> None:
+        Layer.__init__(self, make(*args, **options), **options_of(make, args, options))
+    defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
+    return type(name, (Layer,), {"__init__": __init__, "__doc__": f"{name}{make.__doc__}", "__qualname__": name, "_call": call,
+                                 "_format": form, "_defaults": defaults, "__signature__": inspect.signature(make)})

@@ -1,10 +1,12 @@
-"""dtypes, Size, and what the module gradus._core needs of them."""
+"""dtypes, Size, Parameter, and what the module gradus._core needs of them."""
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import Any
 
 from . import _core
+from ._core import Tensor
 
 
 class dtype:
@@ -20,46 +22,44 @@ class dtype:
         return self.name if self.name != "bool" else "bool_"
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints, outermost dimension first."""
 
     def numel(self) -> int:
         """The product of all sizes."""
-        n = 1
-        for size in self:
-            n *= size
-        return n
+        return math.prod(self)
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __add__(self, other: Any) -> Size:
+        return Size((*self, *other))
 
     def __getitem__(self, key: Any) -> Any:
         item = super().__getitem__(key)
         return Size(item) if isinstance(key, slice) else item
 
 
-float32 = dtype("float32", 4, True)
-float64 = dtype("float64", 8, True)
-int64 = dtype("int64", 8, False)
-bool_ = dtype("bool", 1, False)
-bfloat16 = dtype("bfloat16", 2, False)
-q8_0 = dtype("q8_0", 1, False)
-q4_0 = dtype("q4_0", 1, False)
+float32, float64, int64 = dtype("float32", 4, True), dtype("float64", 8, True), dtype("int64", 8, False)
+bool_, bfloat16 = dtype("bool", 1, False), dtype("bfloat16", 2, False)
+q8_0, q4_0 = dtype("q8_0", 1, False), dtype("q4_0", 1, False)
 
-ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
-Tensor = _core.Tensor
+
+class ValuesAndIndices(namedtuple("ValuesAndIndices", ["values", "indices"])):
+    """What max(x, dim), sort() and topk() return."""
+
+    def __repr__(self) -> str:
+        name = getattr(self, "_operation", "ValuesAndIndices")
+        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
 class Parameter(Tensor):
     """A leaf that a module trains: Parameter(data) has the values of data, and shares them."""
 
+    __module__ = "torch.nn.parameter"  # as it is printed
+
     def __new__(cls, data: Tensor, requires_grad: bool = True) -> Parameter:
-        self = super().__new__(cls, data)
-        self.requires_grad = requires_grad
-        return self
+        return super().__new__(cls, data).requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    def __reduce__(self) -> Any:
-        return Parameter, (self.detach(), self.requires_grad)

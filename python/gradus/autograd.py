@@ -5,7 +5,7 @@ import functools
 from typing import Any, Callable, Sequence
 
 from . import _core
-from ._types import Tensor
+from ._core import Error, Tensor
 
 
 class _Mode:
@@ -29,62 +29,40 @@ class _Mode:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> Any:
-            with type(self)(self._value) if type(self) not in (no_grad, enable_grad) else type(self)():
+            with type(self)(self._value):
                 return function(*args, **options)
         return run
+
+
+def _mode(name: str, doc: str, get: Callable[[], Any], put: Callable[[Any], None], value: Any) -> type[_Mode]:
+    """A mode with its default; None: it must be given."""
+    def __init__(self: _Mode, mode: Any = value) -> None:
+        _Mode.__init__(self, mode)
+    return type(name, (_Mode,), {"__init__": __init__, "__doc__": doc, "_get": staticmethod(get), "_set": staticmethod(put),
+                                 "__qualname__": name})
+
+
+_GRAD = _core.is_grad_enabled, _core._set_grad_enabled
+no_grad = _mode("no_grad", "Records nothing: for evaluation, generation and updates of parameters.", *_GRAD, False)
+enable_grad = _mode("enable_grad", "Records again, inside no_grad().", *_GRAD, True)
+detect_anomaly = _mode("detect_anomaly", "Finds the operation that produced the first number that is not finite; the error names the "
+                       "line of Python that recorded it.", _core._is_anomaly_enabled, _core._set_anomaly_enabled, True)
+autocast = _mode("autocast", "Products of float32 matrices round their operands to bfloat16.", _core._autocast_dtype,
+                 _core._set_autocast_dtype, "bfloat16")
 
 
 class set_grad_enabled(_Mode):
     """Operations are recorded or not: from here on, or in a with block."""
 
-    _get, _set = staticmethod(_core.is_grad_enabled), staticmethod(_core.set_grad_enabled)
+    _get, _set = staticmethod(_core.is_grad_enabled), staticmethod(_core._set_grad_enabled)
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
-        self._outer = _core.is_grad_enabled()
-        _core.set_grad_enabled(mode)
+        self._before = [_core.is_grad_enabled()]
+        _core._set_grad_enabled(mode)
 
     def __enter__(self) -> _Mode:
-        self._before.append(self._outer)
-        _core.set_grad_enabled(self._value)
         return self
-
-
-class no_grad(_Mode):
-    """Records nothing: for evaluation, generation and updates of parameters."""
-
-    _get, _set = staticmethod(_core.is_grad_enabled), staticmethod(_core.set_grad_enabled)
-
-    def __init__(self) -> None:
-        super().__init__(False)
-
-
-class enable_grad(_Mode):
-    """Records again, inside no_grad()."""
-
-    _get, _set = staticmethod(_core.is_grad_enabled), staticmethod(_core.set_grad_enabled)
-
-    def __init__(self) -> None:
-        super().__init__(True)
-
-
-class detect_anomaly(_Mode):
-    """Finds the operation that produced the first number that is not finite; the error names the line of Python
-    that recorded it."""
-
-    _get, _set = staticmethod(_core.is_anomaly_enabled), staticmethod(_core.set_anomaly_enabled)
-
-    def __init__(self, mode: bool = True) -> None:
-        super().__init__(mode)
-
-
-class autocast(_Mode):
-    """Products of float32 matrices round their operands to bfloat16."""
-
-    _get, _set = staticmethod(_core.autocast_dtype), staticmethod(_core.set_autocast_dtype)
-
-    def __init__(self, dtype: Any = "bfloat16") -> None:
-        super().__init__(dtype)
 
 
 def _listed(x: Any) -> list[Any]:
@@ -95,18 +73,18 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
          allow_unused: bool = False) -> tuple[Any, ...]:
     """d(sum of grad_outputs * outputs)/d(input) for each input; changes no .grad."""
     cotangents = [] if grad_outputs is None else _listed(grad_outputs)
-    return tuple(_core.grad(_listed(outputs), _listed(inputs), cotangents, retain_graph, create_graph, allow_unused))
+    return tuple(_core._grad(_listed(outputs), _listed(inputs), cotangents, retain_graph, create_graph, allow_unused))
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
     """Adds gradients to the .grad of every leaf."""
     cotangents = [] if grad_tensors is None else _listed(grad_tensors)
-    _core.backward(_listed(tensors), cotangents, retain_graph, create_graph)
+    _core._backward(_listed(tensors), cotangents, retain_graph, create_graph)
 
 
 def checkpoint(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     """function(*inputs) without keeping what it computes, which backward computes again."""
-    return _core.checkpoint(function, list(inputs))
+    return _core._checkpoint(lambda xs: function(*xs), list(inputs))
 
 
 def jacobian(function: Callable[[Tensor], Tensor], x: Tensor, create_graph: bool = False) -> Tensor:
@@ -130,10 +108,7 @@ class _Context:
 
     saved_tensors: tuple[Tensor, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
-
-    def __init__(self) -> None:
-        self._saved: list[tuple[Tensor, int]] = []
-        self._not_differentiable: set[int] = set()
+    _versions: tuple[int, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors; backward refuses them if they are overwritten in between."""
@@ -141,9 +116,9 @@ class _Context:
         self.saved_tensors = tensors
 
     def _check(self, name: str) -> None:
-        for x, version in zip(self.saved_tensors, getattr(self, "_versions", ())):
+        for x, version in zip(self.saved_tensors, self._versions):
             if x is not None and x._version != version:
-                raise _core.Error(f"[backward] a tensor of shape {tuple(x.shape)} that {name} needs has been "
+                raise Error(f"[backward] a tensor of shape {tuple(x.shape)} that {name} needs has been "
                                   "overwritten since it was used. Hint: call backward() before changing values in place.")
 
 
@@ -155,11 +130,11 @@ class Function:
     """
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
+    def forward(*args: Any, **options: Any) -> Any:
         raise NotImplementedError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(*args: Any, **options: Any) -> Any:
         raise NotImplementedError("a Function needs a static method backward(ctx, *gradients)")
 
     @classmethod
@@ -178,9 +153,9 @@ class Function:
             given = cls.backward(ctx, *gradients)
             listed = list(given) if isinstance(given, (tuple, list)) else [given]
             if len(listed) != len(args):
-                raise _core.Error(f"[{cls.__name__}] backward must give a gradient or None for each of {len(args)} "
+                raise Error(f"[{cls.__name__}] backward must give a gradient or None for each of {len(args)} "
                                   f"arguments, got {len(listed)}.")
             return [listed[i] for i in places]
 
-        recorded = _core.record_function(cls.__name__, outputs, [args[i] for i in places], rule)
+        recorded = _core._record_function(cls.__name__, outputs, [args[i] for i in places], rule)
         return recorded[0] if single else tuple(recorded)

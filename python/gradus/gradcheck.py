@@ -62,7 +62,7 @@ def gradcheck(f, inputs, order=2, *, grad=None, like=None, eps=1e-5, tolerance=1
         f, order = _by_hand(f, grad), 1
     elif any(not isinstance(x, gradus.Tensor) for x in given):
         raise gradus.Error("[gradcheck] a function of arrays must have its gradient as grad=, got none.")
-    return Report(**_core.gradcheck(lambda xs: f(*xs), tensors, order, eps, tolerance, directions, elementwise, seed))
+    return Report(**_core._gradcheck(lambda xs: f(*xs), tensors, order, eps, tolerance, directions, elementwise, seed))
 
 
 def _known(like):
@@ -86,7 +86,7 @@ def _tensor(x):
 # -- functions of others as operations of gradus
 
 def _record(name, value, inputs, rule):
-    return _core.record_function(name, [value], inputs, rule)[0]
+    return _core._record_function(name, [value], inputs, rule)[0]
 
 
 def _by_hand(f, grad):

@@ -6,8 +6,8 @@ import threading
 from typing import Any, Callable
 
 from . import _core, optim
+from ._core import Error, Tensor
 from ._module import Layer, Module
-from ._types import Tensor
 
 
 class Decoder(Layer):
@@ -17,63 +17,63 @@ class Decoder(Layer):
     """
 
     def __init__(self, arch: str = "gpt2", generator: Any = None, **sizes: Any) -> None:
-        super().__init__(_core.make_decoder(arch, {k: float(v) for k, v in sizes.items()}, generator))
+        super().__init__(_core._make_decoder(arch, generator, **sizes))
         self.tokenizer: Any = None
 
     @classmethod
     def _of(cls, core: Any, tokenizer: Any) -> Decoder:
         self = cls.__new__(cls)
-        vars(self).update(_core=core, tokenizer=tokenizer)
+        vars(self).update(_core=core, tokenizer=tokenizer, _options={})
         return self
 
     @property
     def config(self) -> dict[str, Any]:
         """The architecture and its sizes."""
-        return _core.decoder_config(self._core)
+        return dict(_core._decoder_config(self._core))
 
     def loss(self, idx: Tensor, targets: Tensor, generator: Any = None) -> Tensor:
         """Mean cross-entropy, nats per token: idx, targets (B, T) int64 -> (). Targets of -100 do not count."""
-        return _core.decoder_loss(self._core, idx, targets, generator)
+        return _core._decoder_loss(self._core, idx, targets, generator)
 
     def generate(self, prompt: Any, max_new_tokens: int = 200, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
                  min_p: float = 0.0, repetition_penalty: float = 1.0, generator: Any = None, on_token: Any = None) -> Any:
         """What follows the prompt, without it: a text for a text, tokens for tokens. on_token(token) may return False
         to stop."""
         if isinstance(prompt, str) and self.tokenizer is None:
-            raise _core.Error("[generate] a text takes a tokenizer, got none. Hint: pass tokens, or set model.tokenizer.")
+            raise Error("[generate] a text takes a tokenizer, got none. Hint: pass tokens, or set model.tokenizer.")
         tokens = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(map(int, prompt))
-        new = _core.generate(self._core, tokens, max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
+        new = _core._generate(self._core, tokens, max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
                              generator, on_token)
         return self.tokenizer.decode(new) if isinstance(prompt, str) else new
 
     def save_pretrained(self, folder: Any) -> None:
         """Writes config.json and model.safetensors, which Hugging Face's transformers reads."""
-        _core.save_pretrained(self._core, folder)
+        _core._save_pretrained(self._core, folder)
 
 
 def load(folder: Any) -> Decoder:
     """The best model of a run folder, with its tokenizer."""
-    return Decoder._of(*_core.load(folder, True))
+    return Decoder._of(*_core._load(folder, True))
 
 
 def pretrained(folder: Any) -> Decoder:
     """The model of a folder of Hugging Face's transformers, with its tokenizer if there is one."""
     try:
         return load(folder)
-    except _core.Error as error:
+    except Error as error:
         if "tokenizer" not in str(error) and "vocab.json" not in str(error):
             raise
-        return Decoder._of(*_core.load(folder, False))
+        return Decoder._of(*_core._load(folder, False))
 
 
 def load_file(path: Any, keep_float64: bool = True) -> dict[str, Tensor]:
     """The tensors of a safetensors file or of a checkpoint of PyTorch, by name."""
-    return _core.load_file(path, keep_float64)[0]
+    return _core._load_file(path, keep_float64)
 
 
 def save_file(tensors: dict[str, Tensor], path: Any, metadata: Any = None) -> None:
     """Writes a safetensors file, whole or not at all."""
-    _core.save_file(dict(tensors), path, metadata or {"format": "pt"})
+    _core._save_file(dict(tensors), path, metadata or {"format": "pt"})
 
 
 def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any], folder: Any = "", validation: Any = (),
@@ -98,13 +98,12 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
         stops.append(number)
 
     rate = (lambda step: lr) if isinstance(lr, (int, float)) else lr
-    chosen = None if optimizer is None else (*optim.chosen(*optimizer), False)
-    calls = _core.Callables(call, batches, rate, on_step, lambda: bool(stops))
+    chosen = None if optimizer is None else optim.chosen(*optimizer)
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, stop) if main else None
     try:
-        report = _core.fit(model._assembly(), calls, str(folder), list(validation), chosen,
-                           {k: float(v) for k, v in loop.items()})
+        report = _core._fit(model._assembly(), call, batches, str(folder), list(validation), chosen, rate, on_step,
+                            lambda: bool(stops), **loop)
     finally:
         if main:
             signal.signal(signal.SIGINT, before)
@@ -119,20 +118,14 @@ def _listed(patterns: Any) -> list[str]:
 
 def watch(model: Module, patterns: Any, gradients: bool = False) -> Any:
     """Keeps the values of the next calls under their names: watch(model, ["h.*.attn.pattern"])["h.0.attn.pattern"]."""
-    return _core.Activations(model._assembly(), _listed(patterns), gradients)
+    return _core._watch(model._assembly(), _listed(patterns), gradients)
 
 
 class Intervention:
     """Replaces values inside a model, until remove() or the end of a with block."""
 
     def __init__(self, model: Module, patterns: Any, replace: Callable[[Tensor, str], Tensor]) -> None:
-        self._held = _core.Intervention(model._assembly(), _listed(patterns), replace)
-
-    @classmethod
-    def _of(cls, held: Any) -> Intervention:
-        self = cls.__new__(cls)
-        self._held = held
-        return self
+        self._held = _core._intervene(model._assembly(), _listed(patterns), replace)
 
     def remove(self) -> None:
         """The model computes its own values again."""
@@ -147,14 +140,15 @@ class Intervention:
 
 def ablate(model: Module, patterns: Any) -> Intervention:
     """Zeros in place of the values."""
-    return Intervention._of(_core.Intervention.ablate(model._assembly(), _listed(patterns)))
+    return Intervention(model, patterns, lambda x, name: _core.zeros_like(x))
 
 
 def scale(model: Module, patterns: Any, factor: float) -> Intervention:
     """The values times `factor`."""
-    return Intervention._of(_core.Intervention.scale(model._assembly(), _listed(patterns), factor))
+    return Intervention(model, patterns, lambda x, name: x * factor)
 
 
 def patch(model: Module, patterns: Any, source: Any) -> Intervention:
     """The values that watch() kept in another call."""
-    return Intervention._of(_core.Intervention.patch(model._assembly(), _listed(patterns), source))
+    values = {name: source[name].detach() for name in source.names()}
+    return Intervention(model, patterns, lambda x, name: values[name])

@@ -10,30 +10,31 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
+from ._core import Error, Tensor
+from ._missing import missing
 from ._module import Module
-from ._types import Tensor
 
 
 def _assembly(params: Any) -> Any:
     if isinstance(params, Module):
         return params._assembly()
-    named = [p if isinstance(p, tuple) else (str(i), p) for i, p in enumerate(params)]
-    return _core.Assembly(named, True)
+    return _core.Assembly([p if isinstance(p, tuple) else (str(i), p) for i, p in enumerate(params)], True)
 
 
 class Optimizer:
     """Updates parameters from their gradients. param_groups[i]["lr"] is read at every step()."""
 
-    _kind, _defaults = "", {}  # type: str, dict[str, float]
+    _kind = ""
+    _defaults: dict[str, Any] = {}
 
     def __init__(self, params: Any, lr: float = 0.001, decay_vectors: bool = True, **options: Any) -> None:
-        groups = [params] if isinstance(params, Module) else list(params)
-        if isinstance(params, Module) or not (groups and isinstance(groups[0], dict)):
-            groups = [{"params": params if isinstance(params, Module) else groups}]
+        groups = params if isinstance(params, Module) else list(params)
+        if isinstance(groups, Module) or not (groups and isinstance(groups[0], dict)):
+            groups = [{"params": groups}]
         self.param_groups: list[dict[str, Any]] = []
         self._parts = []
-        for group in groups:
-            group = {"lr": lr, **self._defaults, **options, **group}
+        for given in groups:
+            group = {"lr": lr, **self._defaults, **options, **given}
             unknown = set(group) - set(self._defaults) - {"lr", "params"}
             if unknown:
                 raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
@@ -42,13 +43,12 @@ class Optimizer:
             group["params"] = [p for _, p in assembly.named_parameters()]
             self.param_groups.append(group)
         self._made = [_numbers(group) for group in self.param_groups]
-        self._decay_vectors = decay_vectors
 
     def step(self) -> None:
         """Updates all parameters that have a gradient."""
         for group, made, part in zip(self.param_groups, self._made, self._parts):
             if _numbers(group) != made:
-                raise _core.Error("[optimizer] only lr may change after it was made. Hint: make another one.")
+                raise Error("[optimizer] only lr may change after it was made. Hint: make another one.")
             part.step(group["lr"])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -66,31 +66,41 @@ class Optimizer:
         """Continues from what state_dict() returned."""
         for i, part in enumerate(self._parts):
             start = f"{i}." if len(self._parts) > 1 else ""
-            part.load_state_dict({k[len(start):]: v for k, v in state.items() if k.startswith(start)})
+            part.load_state_dict({k.removeprefix(start): v for k, v in state.items() if k.startswith(start)})
 
 
 def _numbers(group: dict[str, Any]) -> dict[str, float]:
-    betas = group.get("betas")
-    numbers = {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas")}
-    return {**numbers, "beta1": betas[0], "beta2": betas[1]} if betas else numbers
+    betas = dict(zip(("beta1", "beta2"), group.get("betas", ())))
+    return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas")}
 
 
-def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float]]:
-    """The kind and all its options as numbers. Raises Error for others."""
+def _optimizer(name: str, doc: str, **defaults: Any) -> type[Optimizer]:
+    """The class of a kind of the library, which has the name in small letters."""
+    return type(name, (Optimizer,), {"_kind": name.lower(), "_defaults": defaults, "__doc__": doc, "__qualname__": name})
+
+
+AdamW = _optimizer("AdamW", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+Lion = _optimizer("Lion", "Lion (arXiv 2302.06675).", betas=(0.9, 0.99), weight_decay=0.0)
+Muon = _optimizer("Muon", "Muon, with AdamW for what is no matrix.", momentum=0.95, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+SGD = _optimizer("SGD", "Stochastic gradient descent.", momentum=0.0, weight_decay=0.0, nesterov=False)
+RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False)
+
+
+class Adam(AdamW):  # type: ignore[misc, valid-type]
+    """Adam (arXiv 1412.6980). Raises Error for a weight decay, which PyTorch adds to the gradient here."""
+
+    def __init__(self, params: Any, lr: float = 0.001, weight_decay: float = 0.0, **options: Any) -> None:
+        if weight_decay:
+            raise Error(f"[Adam] has no weight decay, got {weight_decay}. Hint: AdamW has one.")
+        super().__init__(params, lr, weight_decay=0.0, **options)
+
+
+def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:
+    """The kind, all its options as numbers, and that vectors do not decay. Raises Error for others."""
     kinds = {made._kind: made._defaults for made in (AdamW, Lion, Muon, SGD, RMSprop)}
     if kind not in kinds or set(options) - set(kinds[kind]):
-        raise _core.Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
-    return kind, _numbers({**kinds[kind], **options})
+        raise Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
+    return kind, _numbers({**kinds[kind], **options}), False
 
 
-def _optimizer(name: str, kind: str, doc: str, **defaults: Any) -> type[Optimizer]:
-    return type(name, (Optimizer,), {"_kind": kind, "_defaults": defaults, "__doc__": doc})
-
-
-AdamW = _optimizer("AdamW", "adamw", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
-Lion = _optimizer("Lion", "lion", "Lion (arXiv 2302.06675).", betas=(0.9, 0.99), weight_decay=0.0)
-Muon = _optimizer("Muon", "muon", "Muon, with AdamW for what is no matrix.", momentum=0.95, betas=(0.9, 0.999), eps=1e-8,
-                  weight_decay=0.01)
-SGD = _optimizer("SGD", "sgd", "Stochastic gradient descent.", momentum=0.0, weight_decay=0.0, nesterov=False)
-RMSprop = _optimizer("RMSprop", "rmsprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
-                     centered=False)
+__getattr__ = missing("torch.optim", globals())

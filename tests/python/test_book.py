@@ -4,6 +4,7 @@ import math
 import tempfile
 import unittest
 
+import gradus
 import gradus.torch as torch
 from test_torch import pytorch
 
@@ -154,6 +155,40 @@ class Book(unittest.TestCase):
         for got, want in zip(ours, theirs):
             if isinstance(want, float):
                 self.assertAlmostEqual(got, want, delta=2e-3)
+
+    def test_twenty_steps_in_float64_are_pytorchs(self):
+        if pytorch is None:
+            self.skipTest("needs PyTorch 1.13 without MKL")
+        letters = sorted(set(TEXT))
+        ids = [letters.index(c) for c in TEXT]
+        ours, theirs = (decoder(library, len(letters), dropout=0.0).double() for library in (torch, pytorch))
+        ours.load_state_dict({name: torch.tensor(t.numpy() if hasattr(t, "numpy") else t) for name, t in theirs.state_dict().items()})
+        losses = []
+        for library, model in ((torch, ours), (pytorch, theirs)):
+            optimizer = library.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.1)
+            losses.append([])
+            for step in range(20):
+                rows = [ids[(5 * step + 11 * row) % 200:][:9] for row in range(6)]
+                x = library.tensor(rows)
+                loss = library.nn.functional.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses[-1].append(loss.item())
+        self.assertLess(losses[0][-1], losses[0][0])
+        for got, want in zip(*losses):
+            self.assertAlmostEqual(got, want, delta=1e-9)
+
+    def test_its_gradient_passes_gradcheck(self):
+        model = decoder(torch, 5, width=4, blocks=1, context=4, dropout=0.0).double()
+        x, y = torch.tensor([[0, 1, 2, 3]]), torch.tensor([1, 2, 3, 4])
+
+        def loss(query, head, scale):
+            block = model.blocks[0]
+            block.heads.query.weight, model.head.weight, block.norm1.scale = query, head, scale
+            return torch.nn.functional.cross_entropy(model(x)[0], y)
+        block = model.blocks[0]
+        self.assertTrue(gradus.gradcheck(loss, [block.heads.query.weight, model.head.weight, block.norm1.scale], order=1))
 
 
 if __name__ == "__main__":

@@ -295,7 +295,7 @@ class Indexing(unittest.TestCase):
         for key in (3, (0, 0, 0, 0), tensor([5]), slice(None, None, -1)):
             with self.subTest(key=key), self.assertRaises(Error):
                 x[key]
-        with self.assertRaisesRegex(Error, "cannot be deleted"):
+        with self.assertRaises(AttributeError):
             del x[0]
         self.assertEqual(x[0, :, tensor([1, 2])].shape, (4, 2))  # as PyTorch, where NumPy gives (2, 4)
 

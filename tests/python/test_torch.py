@@ -150,6 +150,21 @@ class Batches(unittest.TestCase):
                 make()
 
 
+class Functions(unittest.TestCase):
+    @both
+    def test_counts_and_choices(self, torch):
+        x = torch.tensor([3, 1, 1, 4])
+        y = torch.tensor([[0.5, -1.25], [2.0, 0.0]])
+        return [torch.bincount(x, minlength=6).tolist(), torch.bincount(x).tolist(), torch.unique(x).tolist(), [t.item() for t in torch.std_mean(y)],
+                torch.roll(x, 1).tolist(), torch.roll(y, -1, 1).tolist(), torch.diag(y).tolist(), torch.diag(torch.tensor([1.0, 2.0])).tolist(),
+                torch.hstack([x, x]).tolist(), torch.vstack([x, x]).tolist(), torch.masked_select(x, x > 1).tolist(), torch.prod(y, 1).tolist(),
+                torch.flip(y, dims=[0]).tolist(), y.round().tolist(), (y // 0.75).tolist(), (y % 0.75).tolist(), torch.clamp(x, min=2, max=3).tolist(),
+                torch.count_nonzero(y).item(), (~(y > 0)).tolist(), torch.logical_xor(y > 0, y > 1).tolist(), x.type(), y.type(torch.float64).type(),
+                torch.randint(high=3, size=(2,)).shape == (2,), str(type(y)), y.repeat(1, 2).tolist(), y.repeat(2, 1, 1).shape == (2, 2, 2),
+                (y.double() + torch.tensor(0.5)).dtype == torch.float64, (y.double() * y).dtype == torch.float64,
+                (y + torch.tensor(0.5, dtype=torch.float64)).dtype == torch.float32]
+
+
 class Files(unittest.TestCase):
     def test_a_state_comes_back(self):
         model = torch.nn.Linear(2, 3)

@@ -7,30 +7,34 @@ environment (or =mkl), `./gradus python` makes every `import torch` mean it.
 
 A name that is not here raises an AttributeError that says which is the nearest.
 """
+from __future__ import annotations
+
 import builtins
-import difflib
-import functools
 import importlib
 import math
 import os
 import sys
 import types
+from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
-from gradus import Error, Generator as _Stream, Tensor, autograd, default_generator, float32, float64, int64
+from gradus import Error, Tensor, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor, zeros
 from gradus import bool_ as bool  # noqa: A004
+from gradus._files import load, save
+from gradus._missing import missing
+from gradus.data import random_seed
 
-from ._files import load, save
-from ._print import set_printoptions
-
-nn, optim, utils = (importlib.import_module(f"{__name__}.{part}") for part in ("nn", "optim", "utils"))
+utils = types.ModuleType(f"{__name__}.utils", "torch.utils: data sets and batches.")
+utils.data = data  # type: ignore[attr-defined]
+linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=gradus.norm)
+for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "optim": optim, "utils": utils,
+                     "utils.data": data}.items():
+    sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
-float, double, long = float32, float64, int64
-int = builtins.int
-Size, dtype = gradus.Size, gradus.dtype
-FloatTensor = DoubleTensor = LongTensor = Tensor
+float, double, long, int, int32 = float32, float64, int64, int64, int64
+Size, strided = gradus.Size, "torch.strided"
 
 
 class device(str):
@@ -40,18 +44,22 @@ class device(str):
     type = property(lambda self: self.split(":")[0])
     index = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"device(type='{self.type}')"
+
+
+Tensor.device = property(lambda self: device("cpu"))
 
 
 # -- random numbers
 
 _masks = "default"
+_seed = 0
 
 
-def set_masks(kind):
+def set_masks(kind: str) -> None:
     """How dropout draws from here on: "default", or "mkl" as PyTorch with MKL does on Intel processors. Everything else is the same in
-    both. Throws Error for another word."""
+    both. Raises Error for another word."""
     global _masks
     if kind not in ("default", "mkl"):
         raise Error(f"[set_masks] rng must be default or mkl, got '{kind}'.")
@@ -60,135 +68,100 @@ def set_masks(kind):
     default_generator.set_state(f"torch{'-mkl' if kind == 'mkl' else ''} {state}")
 
 
-def manual_seed(seed):
+def manual_seed(seed: builtins.int) -> Any:
     """Starts the stream of random numbers anew, as PyTorch's function of this name does."""
-    seed = builtins.int(seed) % 2**64
-    default_generator.become(_Stream(seed - 2**64 if seed >= 2**63 else seed, "torch-mkl" if _masks == "mkl" else "torch"))
-    _seed[0] = seed
-    return default_generator
+    global _seed
+    _seed = builtins.int(seed) % 2**64
+    return gradus.manual_seed(_seed - 2**64 if _seed >= 2**63 else _seed, "torch-mkl" if _masks == "mkl" else "torch")
 
 
-_seed = [0]
-
-
-def initial_seed():
+def initial_seed() -> builtins.int:
     """The seed of the last manual_seed()."""
-    return _seed[0]
+    return _seed
 
 
-def seed():
+def seed() -> builtins.int:
     """Starts the stream from a seed of the system. Returns it."""
-    number = builtins.int.from_bytes(os.urandom(8), "little")
-    manual_seed(number)
-    return number
+    manual_seed(builtins.int.from_bytes(os.urandom(8), "little"))
+    return _seed
 
 
-def random_seed(generator=None):
-    """A whole number of 63 bits, two words of the stream: what PyTorch's DataLoader draws."""
-    return gradus.randint(-2**62, 2**62, (1,), generator=generator).item() + 2**62
-
-
-def get_rng_state():
+def get_rng_state() -> str:
     """The state of the stream, for set_rng_state()."""
     return default_generator.get_state()
 
 
-def set_rng_state(state):
+def set_rng_state(state: str) -> None:
     """Continues the stream from a state."""
     default_generator.set_state(state)
 
 
-class Generator(_Stream):
+class Generator(gradus.Generator):
     """A stream of its own: Generator().manual_seed(1)."""
 
-    def __init__(self, device="cpu"):
+    def __init__(self, device: Any = "cpu") -> None:
         super().__init__(0, "torch")
 
-    def manual_seed(self, seed):
+    def manual_seed(self, seed: builtins.int) -> Generator:
         """Starts anew. Returns itself."""
-        self.become(_Stream(builtins.int(seed) % 2**32, "torch"))
+        self._become(gradus.Generator(builtins.int(seed) % 2**32, "torch"))
         return self
 
 
-def discard(n):
+def discard(n: builtins.int) -> None:
     """Drops n words of 32 bits of the stream."""
     default_generator.discard(n)
 
 
-def raw32(n):
+def raw32(n: builtins.int) -> Tensor:
     """The next n words of 32 bits, int64 (n)."""
-    return gradus.tensor([default_generator.next() for _ in range(n)], dtype=int64)
+    return tensor([default_generator.next() for _ in range(n)], dtype=int64)
 
 
-# -- names that gradus spells otherwise
+# -- functions and names that gradus spells otherwise
 
-def _on_cpu(function):
-    @functools.wraps(function, assigned=("__name__", "__doc__"))
-    def make(*args, device=None, **options):
-        return function(*args, **options)
-    return make
-
-
-for _name in ("arange as_tensor empty empty_like eye full full_like linspace ones ones_like rand rand_like randint randn randn_like randperm "
-              "tensor zeros zeros_like").split():
-    globals()[_name] = _on_cpu(getattr(gradus, _name))  # which take a device, too
-
-
-def numel(input):
-    """The number of elements."""
-    return input.numel()
-
-
-def is_tensor(x):
+def is_tensor(x: Any) -> builtins.bool:
     """Whether x is a tensor."""
     return isinstance(x, Tensor)
 
 
-def is_floating_point(input):
-    """Whether its dtype is float32 or float64."""
-    return input.dtype.is_floating_point
+def FloatTensor(data: Any) -> Tensor:
+    """tensor(data, dtype=float32)."""
+    return tensor(data, dtype=float32)
 
 
-def std_mean(input, dim=None, unbiased=True, keepdim=False):
+def LongTensor(data: Any) -> Tensor:
+    """tensor(data, dtype=int64)."""
+    return tensor(data, dtype=int64)
+
+
+def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     return gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
 
 
-def bincount(input, minlength=0):
+def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
     """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
-    size = max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
-    return zeros(size, dtype=int64).scatter_add(0, input, ones_like(input))
+    size = builtins.max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
+    return zeros(size, dtype=int64).scatter_add(0, input, gradus.ones_like(input))
 
 
-def unique(input, sorted=True):
+def unique(input: Tensor, sorted: builtins.bool = True) -> Tensor:
     """The different elements, in order."""
     return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
 
 
-linalg = types.SimpleNamespace(vector_norm=lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
+def get_default_dtype() -> dtype:
+    """float32."""
+    return float32
+
+
 inference_mode = gradus.no_grad
 cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=manual_seed, manual_seed_all=manual_seed)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),
                                  mkl=types.SimpleNamespace(is_available=lambda: _masks == "mkl"),
-                                 cuda=types.SimpleNamespace(is_available=lambda: False))
-concat = concatenate = gradus.cat
-mul, multiply, divide, true_divide, subtract = gradus.mul, gradus.mul, gradus.div, gradus.div, gradus.sub
-greater, less, absolute = gradus.gt, gradus.lt, gradus.abs
-
-
-# -- what is missing
-
-def missing(owner, name, names):
-    """The AttributeError for a name that `owner` has not."""
-    near = difflib.get_close_matches(name, [n for n in names if not n.startswith("_")], 1, 0.6)
-    hint = f" The nearest is {owner}.{near[0]}." if near else ""
-    return AttributeError(f"gradus has no {owner}.{name}.{hint} docs/coming-from-pytorch.md lists what there is.")
-
-
-def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise missing("torch", name, globals())
+                                 cuda=types.SimpleNamespace(is_available=lambda: False), cudnn=types.SimpleNamespace())
+__getattr__ = missing("torch", globals())
 
 
 # -- `from torch import nn` where torch is this module
@@ -196,7 +169,7 @@ def __getattr__(name):
 _import = builtins.__import__
 
 
-def _import_here(name, globals=None, locals=None, fromlist=(), level=0):
+def _import_here(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: builtins.int = 0) -> Any:
     here = sys.modules[__name__]
     is_part = name.startswith("torch.") or name == "torch" and fromlist
     # An import statement gives None or a tuple; what PyTorch's own C++ imports has a list.

@@ -1,0 +1,178 @@
+"""Layers. Their parameters start with PyTorch's initial values, drawn from the default stream or from `generator`."""
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, Iterator
+
+from .. import _core
+from .._core import Tensor
+from .._missing import missing
+from .._module import Layer, Module, layer, options_of
+from .._types import Parameter
+from . import functional, utils
+from .utils import clip_grad_norm_
+
+init = _core.init
+
+# What print(model) says of a layer, where it is not its required arguments and its options that differ from the defaults.
+_FORMS = {
+    "Linear": "in_features={in_features}, out_features={out_features}, bias={bias}",
+    "Dropout": "p={p}, inplace=False",
+    "LayerNorm": "({normalized_shape},), eps={eps}, elementwise_affine=True",
+    "RMSNorm": "({normalized_shape},), eps={eps}, elementwise_affine=True",
+    "BatchNorm1d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
+    "BatchNorm2d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
+    "GroupNorm": "{num_groups}, {num_channels}, eps={eps}, affine={affine}",
+}
+for _name in dir(_core.layers):
+    if not _name.startswith("_"):
+        _call = getattr(_core.layers, f"_call_{_name}", _core.layers._call)
+        globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
+
+
+def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
+    """A layer without parameters that calls an operation on its first arguments; the others are its options."""
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        self._options = options_of(operation, args, options, inputs, **defaults)
+
+    def forward(self: Any, *tensors: Tensor) -> Any:
+        return operation(*tensors, **self._options)
+
+    def extra_repr(self: Any) -> str:
+        return "" if inputs > 1 else ", ".join(f"{k}={v!r}" for k, v in self._options.items())
+    return type(name, (Module,), {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__qualname__": name,
+                                  "__doc__": f"{operation.__name__}() as a layer."})
+
+
+for _name, _operation, _inputs, _defaults in [
+        ("ReLU", _core.relu, 1, {}), ("GELU", _core.gelu, 1, {}), ("SiLU", _core.silu, 1, {}), ("Tanh", _core.tanh, 1, {}),
+        ("Sigmoid", _core.sigmoid, 1, {}), ("Mish", _core.mish, 1, {}), ("Softplus", _core.softplus, 1, {}),
+        ("LeakyReLU", functional.leaky_relu, 1, {}), ("ELU", functional.elu, 1, {}), ("LogSigmoid", functional.logsigmoid, 1, {}),
+        ("Softmax", _core.softmax, 1, {"dim": -1}), ("LogSoftmax", _core.log_softmax, 1, {"dim": -1}),
+        ("Flatten", _core.flatten, 1, {"start_dim": 1}), ("CrossEntropyLoss", _core.cross_entropy, 2, {}),
+        ("NLLLoss", _core.nll_loss, 2, {}), ("MSELoss", _core.mse_loss, 2, {}), ("L1Loss", _core.l1_loss, 2, {}),
+        ("SmoothL1Loss", _core.smooth_l1_loss, 2, {}), ("HuberLoss", _core.huber_loss, 2, {}), ("KLDivLoss", _core.kl_div, 2, {}),
+        ("BCELoss", functional.binary_cross_entropy, 2, {}), ("CosineSimilarity", functional.cosine_similarity, 2, {}),
+        ("BCEWithLogitsLoss", _core.binary_cross_entropy_with_logits, 2, {})]:
+    globals()[_name] = _of_operation(_name, _operation, _inputs, **_defaults)
+
+
+class Identity(Module):
+    """A layer that returns its input."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    _modules: dict[str, Any]
+
+    def __init__(self, modules: Any = ()) -> None:
+        self._modules = dict(modules)
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        return ((name, module) for name, module in self._modules.items() if isinstance(module, Module))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: Any, module: Any) -> None:
+        self._modules[key] = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(self).get("_modules", ()):
+            return self._modules[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """Names and modules."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """The modules."""
+        return self._modules.values()
+
+
+class ModuleList(ModuleDict):
+    """Modules in a row, named 0, 1, ... An ordinary list as an attribute does the same."""
+
+    def __init__(self, modules: Any = ()) -> None:
+        super().__init__((str(i), module) for i, module in enumerate(modules))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, i: Any) -> Any:
+        found = list(self._modules.values())[i]
+        if not isinstance(i, slice):
+            return found
+        part = copy.copy(self)
+        part._modules = {str(n): module for n, module in enumerate(found)}
+        return part
+
+    def __setitem__(self, i: int, module: Module) -> None:
+        self._modules[str(i % len(self))] = module
+
+    def append(self, module: Module) -> ModuleList:
+        """Adds one at the end."""
+        self._modules[str(len(self))] = module
+        return self
+
+
+class Sequential(ModuleList):
+    """Calls its modules one after another. They are arguments, or a dictionary with their names."""
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__(modules)
+        if len(modules) == 1 and isinstance(modules[0], dict):
+            self._modules = dict(modules[0])
+
+    def forward(self, input: Any) -> Any:
+        for module in self:
+            input = module(input)
+        return input
+
+
+class _Stack(Module):
+    """A row of copies of a transformer layer, and a norm after them."""
+
+    def __init__(self, layer: Layer, num_layers: int, norm: Any = None) -> None:
+        self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
+        self.norm = norm
+
+    def _run(self, x: Tensor, *others: Tensor, **masks: Any) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *others, **masks)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """num_layers copies of a TransformerEncoderLayer, and a norm."""
+
+    def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
+        return self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
+
+
+class TransformerDecoder(_Stack):
+    """num_layers copies of a TransformerDecoderLayer, and a norm. The masks are those of the layer."""
+
+    def forward(self, tgt: Tensor, memory: Tensor, **masks: Any) -> Tensor:
+        return self._run(tgt, memory, **masks)
+
+
+__getattr__ = missing("torch.nn", globals())

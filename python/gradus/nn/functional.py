@@ -1,0 +1,60 @@
+"""The functions of layers and losses, torch.nn.functional's names."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._missing import missing
+
+_OWN = """avg_pool1d avg_pool2d batch_norm binary_cross_entropy_with_logits conv1d conv2d cross_entropy dropout embedding fold gelu
+gelu_linear group_norm huber_loss kl_div l1_loss layer_norm linear log_softmax max_pool1d max_pool2d mish mse_loss nll_loss one_hot relu
+rms_norm rotary_embedding scaled_dot_product_attention sigmoid silu smooth_l1_loss softmax softplus swiglu swiglu_linear tanh unfold"""
+globals().update({name: getattr(_core, name) for name in _OWN.split() if hasattr(_core, name)})  # a build may have no annex layers
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """input / max(norm(input), eps), along dim."""
+    return input / _core.norm(input, p, dim, True).clamp(min=eps)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(input))."""
+    return -_core.softplus(-input)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """input where it is positive, else negative_slope * input."""
+    return _core.where(input > 0, input, input * negative_slope)
+
+
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """input where it is positive, else alpha (e^input - 1)."""
+    return _core.where(input > 0, input, alpha * (input.clamp(max=0.0).exp() - 1))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between x1 and x2, along dim."""
+    return (x1 * x2).sum(dim) / (_core.norm(x1, 2, dim).clamp(min=eps) * _core.norm(x2, 2, dim).clamp(min=eps))
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """-(target log(input) + (1 - target) log(1 - input)) of probabilities; logarithms are at least -100, as in PyTorch."""
+    loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (1 - input).log().clamp(min=-100.0))
+    loss = loss if weight is None else loss * weight
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:
+    """`value` around the last dimensions: pad is (left, right) of the last, then of the one before, and so on."""
+    if mode != "constant":
+        raise _core.Error(f"[pad] mode must be 'constant', got '{mode}'.")
+    for i in range(0, len(pad), 2):
+        dim = input.dim() - 1 - i // 2
+        sizes = [[*input.shape[:dim], n, *input.shape[dim + 1:]] for n in pad[i:i + 2]]
+        before, after = (_core.full(size, value, input.dtype) for size in sizes)
+        input = _core.cat([before, input, after], dim)
+    return input
+
+
+__getattr__ = missing("torch.nn.functional", globals())

@@ -1,2 +1,0 @@
-"""torch.utils: data sets and batches."""
-from . import data
