@@ -389,7 +389,7 @@ void add_operations(Table& t) {
   t(".type_as(input, other)", [](T x, T other) { return x.to(other.dtype()); });
   t(".float(input)", [](T x) { return x.to(DType::float32); });
   t(".double(input)", [](T x) { return x.to(DType::float64); });
-  t(".long int(input)", [](T x) { return x.to(DType::int64); });
+  t(".long(input)", [](T x) { return x.to(DType::int64); });
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
   // -- values in place, not recorded

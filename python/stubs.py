@@ -90,7 +90,7 @@ def class_lines(name, cls):
     is_exception = issubclass(cls, BaseException)
     skipped = {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__slots__", "__signature__"}
     for key, value in ({} if is_exception else vars(cls)).items():
-        if key in skipped or key.startswith("_") and not key.startswith("__"):
+        if key in skipped or key.startswith("_") and not key.startswith("__") or (name, key) == ("Tensor", "__getattr__"):
             continue
         if isinstance(value, property):
             read = value.fget

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from . import _core
 from ._core import Error, Generator, Tensor
+from ._missing import missing
 from ._types import Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64, q4_0, q8_0
 
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
@@ -239,6 +240,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
     "__reduce__": _reduce, "type": _type,
 }
+_METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 setattr(Tensor, "device", property(lambda self: "cpu"))

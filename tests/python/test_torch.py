@@ -68,7 +68,9 @@ class Names(unittest.TestCase):
                                     (torch.optim, "Adamw", "torch.optim.Adamw. The nearest is torch.optim.Ada"), (torch, "qqqq", "torch.qqqq. docs")]:
             with self.subTest(name), self.assertRaisesRegex(AttributeError, words.replace(".", r"\.")):
                 getattr(module, name)
-        self.assertFalse(hasattr(torch, "compile_nothing"))
+        with self.assertRaisesRegex(AttributeError, r"gradus has no torch\.Tensor\.maskd_fill\. The nearest is torch\.Tensor\.masked_fill\."):
+            torch.ones(2).maskd_fill
+        self.assertFalse(hasattr(torch, "compile_nothing") or hasattr(torch.ones(2), "nothing"))
 
     def test_as_torch(self):
         folder = pathlib.Path(torch.__file__).parents[1] / "as_torch"
@@ -161,6 +163,7 @@ class Functions(unittest.TestCase):
                 torch.flip(y, dims=[0]).tolist(), y.round().tolist(), (y // 0.75).tolist(), (y % 0.75).tolist(), torch.clamp(x, min=2, max=3).tolist(),
                 torch.count_nonzero(y).item(), (~(y > 0)).tolist(), torch.logical_xor(y > 0, y > 1).tolist(), x.type(), y.type(torch.float64).type(),
                 torch.randint(high=3, size=(2,)).shape == (2,), str(type(y)), y.repeat(1, 2).tolist(), y.repeat(2, 1, 1).shape == (2, 2, 2),
+                [[getattr(torch.finfo(d), n) for n in ("bits", "eps", "max", "min", "tiny")] for d in (torch.float32, torch.float64)],
                 (y.double() + torch.tensor(0.5)).dtype == torch.float64, (y.double() * y).dtype == torch.float64,
                 (y + torch.tensor(0.5, dtype=torch.float64)).dtype == torch.float32]
 

@@ -33,8 +33,8 @@ for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functio
     sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
-float, double, long, int, int32 = float32, float64, int64, int64, int64
-Size, strided = gradus.Size, "torch.strided"
+float, double, long = float32, float64, int64
+Size = gradus.Size
 
 
 class device(str):
@@ -149,6 +149,13 @@ def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
 def unique(input: Tensor, sorted: builtins.bool = True) -> Tensor:
     """The different elements, in order."""
     return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of float32 or float64: eps, max, min and tiny."""
+    bits, powers = (24, 128) if dtype is float32 else (53, 1024)
+    most = math.ldexp(2 - 2.0**(1 - bits), powers - 1)
+    return types.SimpleNamespace(bits=8 * dtype.itemsize, eps=2.0**(1 - bits), max=most, min=-most, tiny=2.0**(2 - powers))
 
 
 def get_default_dtype() -> dtype:
