@@ -1,15 +1,15 @@
 // Compression: a trained model and an arithmetic coder write a file in as many bits as the model's loss says,
 // and restore it to the byte. So the size of the result proves the loss: nothing was learned from the file.
 //
-// A token of probability p takes -log2(p) bits. The model reads windows of its context, as `gradus eval` does.
-// Restoring takes the same model, processor and build of gradus, which compute the same probabilities.
+// A token of probability p takes -log2(p) bits. The model reads windows of its context, as `gradus eval`
+// does. Restoring takes the same model, processor and build of gradus, which compute the same probabilities.
 //
 // usage: compress MODEL FILE OUT     writes OUT and prints the sizes
 //        compress -d MODEL FILE OUT  restores OUT
-//        compress                    trains a small model, compresses what it has not read, and exits with 1
-//                                    unless that is restored and takes at most 0.1 % more than the loss says
+//        compress                    checks both on a small model, within 0.1 % of what its loss says
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <gradus/gradus.hpp>
 #include <iostream>
 
@@ -91,14 +91,11 @@ std::vector<int32_t> restore(const models::Decoder& model, const std::string& fi
 double bytes_of_loss(const models::Decoder& model, std::span<const int32_t> tokens) {
   const NoGrad inference;
   double nats = std::log(static_cast<double>(model.config().vocab_size));
-  for (size_t at = 0; at + 1 < tokens.size();) {
-    const size_t T = std::min(static_cast<size_t>(model.config().block_size), tokens.size() - 1 - at);
-    const auto window = [&](size_t from) {
-      const std::vector<int64_t> values(tokens.begin() + from, tokens.begin() + from + T);
-      return tensor(values, {1, static_cast<int64_t>(T)});
-    };
-    nats += sum(model.losses(window(at), window(at + 1))).item();
-    at += T;
+  const auto count = static_cast<int64_t>(tokens.size());
+  const Tensor all = tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), {1, count});
+  for (int64_t at = 0, end = 0; at + 1 < count; at = end) {
+    end = std::min(at + model.config().block_size, count - 1);
+    nats += sum(model.losses(all.slice(1, at, end), all.slice(1, at + 1, end + 1))).item();
   }
   return nats / std::log(256.0);
 }
@@ -133,7 +130,9 @@ int main(int argc, char** argv) try {
   if (paths.size() != 3) fail("compress", "usage: compress [-d] MODEL FILE OUT");
   const models::Decoder model = models::load_pretrained(paths[0]);
   const data::Tokenizer tokenizer = data::load_tokenizer(paths[0]);
-  const std::string file = files::read(paths[1]);
+  std::ifstream in(paths[1], std::ios::binary);
+  if (!in.is_open()) fail("compress", "cannot read ", paths[1], ".");
+  const std::string file(std::istreambuf_iterator<char>(in), {});
   std::string out;
   if (restores) {
     out = tokenizer.decode(restore(model, file));
@@ -143,7 +142,8 @@ int main(int argc, char** argv) try {
     out = compress(model, tokens);
     std::cout << file.size() << " bytes take " << out.size() << "\n";
   }
-  files::write_atomically(paths[2], [&](std::ostream& stream) { stream << out; });
+  if (!(std::ofstream(paths[2], std::ios::binary) << out << std::flush))
+    fail("compress", "cannot write ", paths[2], ".");
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";
   return 2;
