@@ -229,11 +229,11 @@ TEST_CASE("a shell's pipe is read to its end, however late the bytes come") {
     ::usleep(50'000);
     if (::write(pipe.writer(), "last", 4) == 4) pipe.close_writer();
   });
-  CHECK(Input(pipe.path()).read_all() == "first last");
+  CHECK(read_input(pipe.path()) == "first last");
   writer.join();
   Pipe empty;
   empty.close_writer();
-  CHECK(Input(empty.path()).read_all().empty());
+  CHECK(read_input(empty.path()).empty());
 }
 
 TEST_CASE("a named pipe is read when somebody writes to it, and refused when nobody does") {
@@ -242,7 +242,7 @@ TEST_CASE("a named pipe is read when somebody writes to it, and refused when nob
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   {
     std::thread writer([&] { std::ofstream(path) << "text"; });  // Its open waits for the reader's.
-    CHECK(Input(path).read_all() == "text");
+    CHECK(read_input(path) == "text");
     writer.join();
   }
   CHECK(reason(path) == "it is a pipe that no program writes to");
