@@ -128,17 +128,4 @@ TEST_CASE("a chart of any size and any values is made") {
       }
 }
 
-TEST_CASE("an axis has a few round values, on it") {
-  for (const double high : {0.001, 0.7, 1.0, 3.3, 99.0, 1e6}) {
-    const Axis axis{0, high, 0, 100};
-    const std::vector<double> at = ticks(axis, 8), signs = ticks({-high, high, 0, 1}, 8);
-    CHECK(at.size() >= 3);
-    CHECK(at.size() <= 9);
-    CHECK(axis(at.front()) >= 0);
-    CHECK(axis(at.back()) <= 100 + 1e-9);
-    CHECK(axis(high / 2) == Approx(50));
-    CHECK_FALSE(std::signbit(signs.at(signs.size() / 2)));
-  }
-}
-
 }  // namespace gradus::plots::test_chart
