@@ -8,15 +8,6 @@
 #include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
-namespace {
-
-std::string framed(const std::string& events) {
-  return std::string(kTraceBegin) + events + "\n],\"displayTimeUnit\":\"ms\"}\n";
-}
-
-}  // namespace
-
-std::string trace_json(const Profile& profile) { return framed(trace_events(profile, {}, 0)); }
 
 TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& next)
     : PassingObserver(next), options_(std::move(options)), trainer_(trainer) {
@@ -37,7 +28,9 @@ void TraceObserver::on_step(const StepReport& report) {
 void TraceObserver::finish() {
   if (written_) return;
   const std::string events = seen_ >= options_.after ? trainer_.take_trace() : trace_events(profile_, {}, 0);
-  files::write_atomically(options_.file, [&](std::ostream& out) { out << framed(events); });
+  files::write_atomically(options_.file, [&](std::ostream& out) {
+    out << kTraceBegin << events << "\n],\"displayTimeUnit\":\"ms\"}\n";
+  });
   written_ = true;
 }
 

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "gradus/autograd/graph/profile.hpp"
@@ -16,10 +15,7 @@
 
 namespace gradus::train {
 
-/// The JSON of a profile: {"traceEvents":[...],"displayTimeUnit":"ms"}.
-std::string trace_json(const Profile& profile);
-
-/// The first bytes of such a file.
+/// The first bytes of the file, which is {"traceEvents":[...],"displayTimeUnit":"ms"}.
 inline constexpr std::string_view kTraceBegin = "{\"traceEvents\":[\n";
 
 /// The steps that are profiled, and the file.
