@@ -78,13 +78,8 @@ void print_padding(const std::string& folder, const models::DecoderConfig& confi
   }
 }
 
-/// The words around a loss: 1.3842 `unit` on 110,592 `targets`.
-struct LossWords {
-  const char *unit, *targets;
-};
-
-/// The state of the run in the folder; `how` explains how to resume it.
-void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
+/// The state of the run in the folder; `how` explains how to resume it, `unit` is that of a loss.
+void print_state(const train::RunFolder& run, int64_t steps, const char* how, const char* unit) {
   const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or a kept one
   if (!is_state && !run.has_last()) {
     std::cout << fact("state", "no checkpoint yet");
@@ -98,10 +93,10 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
   std::cout << fact("state", "step ", grouped(checkpoint.trainer.step), " of ", grouped(steps), "; ",
                     checkpoint.trainer.step < steps ? how : "finished");
   if (checkpoint.best_val_loss)
-    std::cout << fact("best", decimals(*checkpoint.best_val_loss, 4), words.unit, " of the evaluations");
+    std::cout << fact("best", decimals(*checkpoint.best_val_loss, 4), unit, " of the evaluations");
   if (const auto end = train::logged_end(run.metrics()); end && end->steps == checkpoint.trainer.step)
-    std::cout << fact("at the end", decimals(*end->val_loss, 4), words.unit, " on ", grouped(end->val_tokens),
-                      words.targets);
+    std::cout << fact("at the end", decimals(*end->val_loss, 4), unit, " on ", grouped(end->val_tokens),
+                      " tokens of the validation text");
 }
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
@@ -112,8 +107,7 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
                     files::plain(config.tokenizer), "), preset ", files::plain(config.preset), ", seed ",
                     config.seed);
   if (!config.init_from.empty()) std::cout << fact("began as", files::plain(config.init_from));
-  print_state(run, config.steps, "--resume continues it",
-              {" nats a token", " tokens of the validation text"});
+  print_state(run, config.steps, "--resume continues it", " nats a token");
 }
 
 int info_of_machine() {
@@ -178,8 +172,7 @@ int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) 
   std::cout << fact("model", "not a decoder of gradus; ", grouped(count), " parameters")
             << fact("trained", "in steps of ", options.accum * options.batch, " examples, seed ",
                     options.seed);
-  print_state(run, options.steps, "train::fit() continues it",
-              {"", " targets of the validation batches"});
+  print_state(run, options.steps, "train::fit() continues it", "");
   return kDone;
 }
 
