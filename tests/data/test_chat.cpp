@@ -78,14 +78,14 @@ TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") 
   CHECK_HAS(error_of_line("{\"text\":\"xyz\"}", tokenizer), "a.jsonl:2");
   CHECK_HAS(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),
             "needs a tokenizer with a chat template");
-  const std::string lines = "{\"text\":\"ab\"}\nx\n{\"text\":\"ababab\"}\n{\"text\":\"a\"}\n";
+  const std::string lines = "{\"text\":\"ab\"}\nx\n{\"text\":\"ababab\"}\ny\n{\"text\":\"a\"}\n";
   const Examples read = read_examples(lines, "a.jsonl", tokenizer, {.skips_bad = true, .most_tokens = 4});
   CHECK(read.examples.size() == 2);
   CHECK(read.examples[1].tokens.size() == 4);
-  CHECK(read.bad_lines == 1);
+  CHECK(read.bad_lines == 2);
   CHECK(read.cut_tokens == 2);
   CHECK(read.without_answer == 1);
-  CHECK_HAS(read.note(), "1 bad lines were skipped; 1 examples were longer");
+  CHECK_HAS(read.note(), "2 bad lines were skipped; 1 examples were longer");
   CHECK_HAS(testing::error_of([&] { (void)read_examples("\n", "a.jsonl", tokenizer, {}); }),
             "must have an example");
 }

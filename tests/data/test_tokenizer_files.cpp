@@ -142,6 +142,7 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
       {"config.json", R"({"eos_token_id": 65, "bos_token_id": 50256})", "", {65}},
       {"config.json", R"({"eos_token_id": [65, 300]})",
        "eos_token_id[1] must be a whole number from 0 to 257, got 300"},
+      {"config.json", R"({"eos_token_id": 50257})", "must be a whole number from 0 to 257, got 50257"},
       {"config.json", R"({"bos_token_id": -1})", "bos_token_id must be a whole number from 0 to 257, got -1"},
       {"tokenizer_config.json", R"({"add_bos_token": false, "add_eos_token": null})", "", {257}},
       {"tokenizer_config.json", R"({"add_bos_token": true})",
