@@ -1,6 +1,5 @@
 // Computations of PyTorch, step by step: numbers, and drawn numbers bit for bit. `gradus replay` runs them
 // too, and compares printed texts.
-
 #include "annexes/cases/reader/compare.hpp"
 #include "annexes/cases/reader/operations.hpp"
 #include "gradus/files/file.hpp"
