@@ -1,5 +1,5 @@
-// Files. StagedFile and write_atomically() leave a whole file or none; AppendedFile grows; StableFile reads at
-// any offset. Thread-safe, except for two writers of one path.
+// Files. StagedFile and write_atomically() leave a whole file or none; AppendedFile grows; StableFile reads
+// at any offset. Thread-safe, except for two writers of one path.
 #pragma once
 
 #include <cstdint>
@@ -101,9 +101,9 @@ void write_atomically(const std::filesystem::path& path, const std::function<voi
 /// All bytes of an ordinary file. What a folder of others holds is read by this. Throws Unreadable for pipes
 /// and devices, which may have no end.
 std::string read(const std::filesystem::path& path);
-/// All bytes of what a user names: a file, a pipe (such as a shell's <(command)) or a terminal. Throws Unreadable,
-/// also for folders, for devices without an end, and for a named pipe that no program opens for writing within
-/// seconds.
+/// All bytes of what a user names: a file, a pipe (such as a shell's <(command)) or a terminal. Throws
+/// Unreadable, also for folders, for devices without an end, and for a named pipe that no program opens for
+/// writing within seconds.
 std::string read_input(const std::filesystem::path& path);
 
 /// Throws Error, naming `op` and its `flag`, unless `path` is new, or an ordinary file of which is_own(its

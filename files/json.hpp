@@ -81,10 +81,10 @@ class Field {
   bool is_number() const { return is_integer() || kind() == Kind::number; }  ///< any number
 
   // Single values. Each throws Error for a value of another type.
-  bool flag() const;               ///< true or false
-  std::string_view text() const;   ///< lives as long as the Json
-  double number() const;           ///< rounded to the nearest float64
-  int64_t integer() const;         ///< refuses 1.0 and 1e3
+  bool flag() const;              ///< true or false
+  std::string_view text() const;  ///< lives as long as the Json
+  double number() const;          ///< rounded to the nearest float64
+  int64_t integer() const;        ///< refuses 1.0 and 1e3
   /// Also refuses numbers outside [least, most].
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;
   uint64_t unsigned_integer() const;  ///< refuses negative numbers

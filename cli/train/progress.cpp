@@ -205,7 +205,8 @@ void Progress::add_chart(int columns, int rows, const Terminal& terminal,
   plots::Range steps, losses;
   for (size_t i = 0; i < training_.size(); ++i) {
     steps.add(training_[i].first);
-    if (i >= training_.size() / 10) losses.add(training_[i].second);  // the first are high, and may be cut off
+    if (i >= training_.size() / 10)
+      losses.add(training_[i].second);  // the first are high, and may be cut off
   }
   for (const auto& [step, loss] : validation_) steps.add(step), losses.add(loss);
   losses = losses.widened();

@@ -60,7 +60,7 @@ class Progress : public train::Observer {
 
   const train::Trainer& trainer_;
   ProgressOptions options_;
-  std::optional<LiveLines> live_;  // none: plain lines
+  std::optional<LiveLines> live_;        // none: plain lines
   plots::Points training_, validation_;  // running means of the loss, and losses, by steps
   int64_t point_steps_ = 1;              // between two of training_
   std::string sample_;                   // text of the model; empty: none

@@ -39,8 +39,8 @@ std::string repeated(const std::string& text) {
 }
 
 TEST_CASE("the command at the end of a run writes more, whatever the text") {
-  for (const char* text :
-       {"where are you, Ann? ", "3.14159265 2.71828182\n", "\xE2\x80\x9C\xE2\x80\xA6\xE2\x80\x9D $'\"`!\\\n"}) {
+  for (const char* text : {"where are you, Ann? ", "3.14159265 2.71828182\n",
+                           "\xE2\x80\x9C\xE2\x80\xA6\xE2\x80\x9D $'\"`!\\\n"}) {
     const Scratch scratch;
     const std::string command = after(train(scratch, repeated(text), "run"), "more    ");
     CHECK(command == "gradus sample " + scratch.path("run"));
