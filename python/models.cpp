@@ -106,7 +106,11 @@ void add_models(Table& t) {
       .def(
           "encode", [](const Tokenizer& self, const std::string& text) { return self.encode(text); },
           py::arg("text"), "The tokens of a text.")
+      .def("encode_from_start", &Tokenizer::encode_from_start, py::arg("text"),
+           "The tokens of a text from its start: after those that a model expects before it.")
       .def("decode", &decode, py::arg("tokens"), "The text of tokens.")
+      .def_property_readonly("eos", &Tokenizer::eos, "The tokens that end a text.")
+      .def_property_readonly("stop_strings", &Tokenizer::stop_strings, "The texts before which a text ends.")
       .def_property_readonly("vocab_size", &Tokenizer::vocab_size);
   py::class_<Activations>(t.module, "Activations")
       .def("__getitem__", [](const Activations& self, const std::string& name) { return self[name]; })

@@ -1,6 +1,7 @@
 """Decoders, files, training with exact resume, and looks inside of a model."""
 from __future__ import annotations
 
+import functools
 import signal
 import threading
 from typing import Any, Callable
@@ -37,14 +38,26 @@ class Decoder(Layer):
 
     def generate(self, prompt: Any, max_new_tokens: int = 200, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
                  min_p: float = 0.0, repetition_penalty: float = 1.0, generator: Any = None, on_token: Any = None) -> Any:
-        """What follows the prompt, without it: a text for a text, tokens for tokens. on_token(token) may return False
-        to stop."""
-        if isinstance(prompt, str) and self.tokenizer is None:
+        """What follows the prompt, without it: a text for a text, tokens for tokens. A text ends before the tokens and the
+        strings that end one for its tokenizer. on_token(token) may return False to stop."""
+        draw = functools.partial(_core._generate, self._core)
+        options = max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty, generator
+        if not isinstance(prompt, str):
+            return draw(list(map(int, prompt)), *options, on_token)
+        if self.tokenizer is None:
             raise Error("[generate] a text takes a tokenizer, got none. Hint: pass tokens, or set model.tokenizer.")
-        tokens = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(map(int, prompt))
-        new = _core._generate(self._core, tokens, max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
-                             generator, on_token)
-        return self.tokenizer.decode(new) if isinstance(prompt, str) else new
+        ends, stops, new = self.tokenizer.eos, self.tokenizer.stop_strings, []
+
+        def goes_on(token: int) -> bool:
+            if token in ends:
+                return False
+            new.append(token)
+            text = self.tokenizer.decode(new) if stops else ""
+            return not any(stop in text for stop in stops) and (on_token is None or on_token(token) is not False)
+
+        draw(self.tokenizer.encode_from_start(prompt), *options, goes_on)
+        text = self.tokenizer.decode(new)
+        return text[:min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
     def save_pretrained(self, folder: Any) -> None:
         """Writes config.json and model.safetensors, which Hugging Face's transformers reads."""

@@ -6,6 +6,7 @@ import signal
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 import gradus
@@ -335,6 +336,13 @@ class Decoders(unittest.TestCase):
         self.assertEqual(model.generate([3], 4, 0, on_token=lambda t: t != 5), [4, 5])
         with self.assertRaisesRegex(Error, "takes a tokenizer"):
             model.generate("a")
+        letters = types.SimpleNamespace(encode_from_start=lambda text: [3, *map(int, text)], eos=[7], stop_strings=[],
+                                        decode=lambda tokens: "".join(map(str, tokens)))
+        model.tokenizer = letters
+        self.assertEqual(model.generate("", 6, 0), "456")
+        letters.stop_strings = ["56"]
+        self.assertEqual(model.generate("4", 6, 0), "")
+        self.assertEqual(model.generate("", 6, 0), "4")
         with tempfile.TemporaryDirectory() as folder:
             model.save_pretrained(folder)
             other = gradus.pretrained(folder)
