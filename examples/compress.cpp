@@ -35,8 +35,8 @@ struct Interval {
   }
 };
 
-/// For each token, calls code(ends), which returns it. ends[t] to ends[t + 1] is the share of token t in the
-/// last of `ends`, at least 1: the model's probability in units of 2^-30.
+/// Calls code(ends) once for each token; code() returns that token. Token t has the numbers from ends[t] to
+/// ends[t + 1]: its probability by the model, in units of 2^-30, but at least 1.
 template <class Code>
 void code_tokens(const models::Decoder& model, size_t count, Code code) {
   const NoGrad inference;

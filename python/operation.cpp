@@ -7,7 +7,7 @@
 
 namespace gradus::python {
 
-/// What a callable does. It lives as long as the program.
+/// The operation behind a callable of Python. It is never freed.
 struct Operation {
   struct Argument {
     PyObject* name;   // interned
@@ -146,7 +146,7 @@ PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(operatio
 PyObject* get_signature(PyObject* self, void*) {
   return PyUnicode_FromString(operation_of(self).signature.c_str());
 }
-// For stubs: the types of the arguments, then of the result.
+// Returns the types of the arguments, followed by the type of the result; stubs.py reads them.
 PyObject* get_types(PyObject* self, void*) {
   const Invocation& f = operation_of(self).f;
   return py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();

@@ -12,10 +12,10 @@
 //   :       a function only              .  a method only
 //   @       an attribute of Tensor       =  what sets an attribute
 //
-// What follows the arguments is PyTorch's name for the result, printed as grad_fn, where it is not that of
-// the graph: "Mean0" is MeanBackward0. Of several, "dim:Mean0|Mean1", a rule takes one: the second if there
-// is a dim ("dim"), if the other operand is a tensor ("tensor"), or if the result has memory of its own
-// ("copy"); by the dimensions of the result ("ndim").
+// The word after the arguments is the name that PyTorch prints as grad_fn, if it differs from the graph's
+// name: "Mean0" is MeanBackward0. "dim:Mean0|Mean1" has two names, and the word before the colon chooses:
+// "dim" chooses the second if a dim is given, "tensor" if the other operand is a tensor, and "copy" if the
+// operation copied the data. "ndim" chooses by the number of dimensions of the result.
 //
 // A name with underscores at both ends is a method of Tensor; for arguments of another type it gives way to
 // the other operand's method, as Python's operators do. A call costs no dictionary and no tuple.

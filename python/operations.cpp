@@ -169,7 +169,7 @@ Tensor vstack(const std::vector<Tensor>& tensors) {
   return cat(rows, 0);
 }
 
-// Of all elements if there is no dim.
+// The product along a dimension, or of all elements if `dim` is empty.
 Tensor product(T x, OptionalN dim) {
   if (!dim) return product(x.reshape({-1}), 0);
   Tensor y = ones({}, x.dtype() == DType::boolean ? DType::int64 : x.dtype());

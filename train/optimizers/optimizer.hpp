@@ -31,8 +31,8 @@ struct ParameterGroup {
 /// freezes.
 using ParameterGroups = std::vector<ParameterGroup>;
 
-/// Throws Error, naming `who`, unless all are packed leaves, with memory of their own, and listed once, under
-/// names of their own.
+/// Throws Error, which begins with `who`, if a parameter is not packed, is not a leaf, is listed twice,
+/// shares elements with another parameter, or has the name of another parameter.
 void check(const char* who, const NamedParameters& parameters);
 
 class Optimizer {
