@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kTileMultiple = 16;  // tile edges fall between the register tiles of BLAS kernels
 // Products that are added in order. BLAS adds those of gemm in blocks of a few hundred.
-constexpr int64_t kLongSum = 1 << 15, kLongVector = 1 << 11;
+constexpr int64_t kLongSum = 1 << 15, kLongVector = 1 << 10;
 
 /// Requires check_sizes().
 int blas_int(int64_t size) { return static_cast<int>(size); }
