@@ -20,15 +20,15 @@
 
 namespace gradus::data {
 
-/// A batch of examples. That of a text has windows, int64: x (B, T), and y (B, T), where y[b, t] is the token
-/// after x[b, t].
+/// A batch of examples. A batch of a text has windows: x (B, T) and y (B, T), both int64, where y[b, t] is
+/// the token after x[b, t].
 struct Batch {
   Tensor x, y;  ///< inputs and targets; structured bindings bind these two
   /// What else a loss reads, such as masks. Empty for a text; for packed examples (B, T) int64: where the
   /// example of each position starts.
   std::vector<Tensor> more{};
 
-  /// The number of targets: the elements of y, without those of int64 that are kNoTarget.
+  /// The number of targets: the elements of y; if y is int64, without those that are kNoTarget.
   int64_t targets() const;
 
   /// Structured bindings call it.
@@ -70,7 +70,7 @@ class ExampleList {
   Example operator[](size_t i) const;                 ///< example i
   ExampleList part(size_t first, size_t last) const;  ///< the examples [first, last)
   Tokens tokens() const;                              ///< of all examples, one after another
-  /// The first of the tokens() of example i, or with i = size() their number.
+  /// The index in tokens() of the first token of example i; for i = size(), the number of tokens.
   int64_t begin_of(size_t i) const { return store_->begins[first_ + i] - store_->begins[first_]; }
   /// Whether a token of tokens() counts.
   bool counts(int64_t token) const { return store_->counts[store_->begins[first_] + token]; }
@@ -117,22 +117,22 @@ class TextDataset {
   /// block + 1 tokens.
   TextDataset(Tokens train, Tokens validation, int64_t block);
 
-  /// Examples to train on and to validate on (may be none), packed into windows of `block` tokens in a random
-  /// order that depends on `seed` alone: as many as fit follow one another, and attention does not cross
-  /// their bounds (Batch::more). With `alone`, each has a window of its own. Shorter windows end in targets
-  /// of kNoTarget. An epoch has each window once. Throws Error without training examples, and for one of more
-  /// than block + 1 tokens.
+  /// Examples to train on and examples to validate on (there may be none), packed into windows of `block`
+  /// tokens in a random order that depends on `seed` alone. A window has as many examples as fit, and
+  /// attention does not cross from one example to another (Batch::more). With `alone`, each example has a
+  /// window of its own. Shorter windows end in targets of kNoTarget. An epoch has each window once. Throws
+  /// Error without training examples, and for an example of more than block + 1 tokens.
   TextDataset(ExampleList train, ExampleList validation, int64_t block, uint64_t seed, bool alone = false);
 
-  /// Draws later training windows by the weights of `parts`, which are the parts of the whole text, in order.
-  /// Parts of the validation split do not count. Throws Error unless a window can start in a part with a
-  /// weight above 0.
+  /// From now on, draws training windows by the weights of `parts`, which are the parts of the whole text, in
+  /// order. Parts of the validation split do not count. Throws Error unless a window can start in a part with
+  /// a weight above 0.
   void weigh(const std::vector<WeightedPart>& parts);
 
   int64_t block() const { return block_; }  ///< tokens in a window
-  /// False if val_fraction was 0.
+  /// Whether there is a validation split: false if val_fraction was 0.
   bool has_validation() const { return !validation_.empty(); }
-  /// Whether it has examples.
+  /// Whether the dataset consists of examples.
   bool has_examples() const { return !packed_[0].windows.empty(); }
   /// The tokens of a split, in order.
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }

@@ -4,9 +4,9 @@
 //   vocab.json             the vocabulary: characters, bytes, or GPT-2's tokens (OpenAI's name: encoder.json)
 //   merges.txt             the merges of GPT-2's tokens (OpenAI's name: vocab.bpe)
 //   tokenizer.json         the tokenizer for Hugging Face's `tokenizers`
-//   tokenizer_config.json  for its `transformers`, which change decoded text without it: bos_token,
-//   eos_token,
-//                          chat_template (or a file chat_template.jinja), added_tokens_decoder
+//   tokenizer_config.json  the settings of Hugging Face's `transformers`, which change decoded text without
+//                          this file: bos_token, eos_token, chat_template (or a file
+//                          chat_template.jinja), added_tokens_decoder
 //   special_tokens_map.json, added_tokens.json  the same tokens in older files; only read
 //   generation_config.json  eos_token_id, stop_strings; without this file, eos_token_id of config.json
 //
@@ -75,16 +75,17 @@ class Tokenizer {
   /// The text of chat_template.jinja, or chat_template of tokenizer_config.json; "" without one.
   std::string chat_template() const;
 
-  /// The same tokens and rules with this chat template, at whose token `end` generation stops; both are saved
+  /// The same tokens and rules with this chat template. Generation stops at its token `end`. Both are saved
   /// in tokenizer_config.json. Throws Error for a token outside [0, vocab_size()).
   Tokenizer with_chat_template(const std::string& text, int32_t end) const;
-  /// This tokenizer with more special tokens, after the others, for texts that it has no special token for.
-  /// Throws Error for an empty text, for one that is an ordinary token, and for a tokenizer of a
-  /// tokenizer.json of others, which stays as it is.
+  /// This tokenizer with a new special token, after the others, for each of the texts that has none. Throws
+  /// Error for an empty text, for one that is an ordinary token, and for a tokenizer of a tokenizer.json of
+  /// others, which stays as it is.
   Tokenizer with_special(const std::vector<std::string>& texts) const;
 
-  /// The first `size` tokens, if those after them are special tokens of byte pairs and none of them is one of
-  /// eos(); else this tokenizer. For models that have no rows for such tokens. The files stay unchanged.
+  /// This tokenizer with only its first `size` tokens, if the tokens after them are special tokens of byte
+  /// pairs and not in eos(); else this tokenizer unchanged. For models that have no rows for such tokens. The
+  /// files stay unchanged.
   Tokenizer cut_to(int64_t size) const;
 
   /// Whether a text with this character can be encoded.
@@ -113,7 +114,8 @@ class Tokenizer {
   std::string to_json() const;
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
-  /// The tokens by their numbers as vocab.json has them: bpe in letters; "" for a number without a token.
+  /// The text of each token as vocab.json has it (for bpe, in letters), by number; "" for a number without a
+  /// token.
   std::vector<std::string> vocabulary() const;
   /// The model and the rules of bpe, for exports (data/pairs/byte_pairs.hpp).
   const pairs::BytePairs& pairs() const { return *pairs_; }
@@ -138,8 +140,8 @@ class Tokenizer {
 
   /// The tokenizer of a model of byte pairs (data/pairs/byte_pairs.hpp).
   static Tokenizer of_pairs(pairs::BytePairs pairs);
-  /// The same tokens with a prefix() and a suffix(), of a tokenizer.json, which is written back unchanged if
-  /// it is not what to_tokenizer_json() writes.
+  /// The same tokens with the prefix() and the suffix() of a tokenizer.json. Its text is written back
+  /// unchanged if to_tokenizer_json() would write another text.
   Tokenizer with_json(std::string_view text, std::vector<int32_t> prefix, std::vector<int32_t> suffix) const;
 
   bool operator==(const Tokenizer& other) const;  ///< whether tokens and rules are equal

@@ -1,5 +1,5 @@
 // Decoder: a language model that predicts the next token: a token embedding, blocks, and a projection to
-// logits. The config names the architecture; gpt2.cpp, llama.cpp and mingru.cpp implement one each.
+// logits. The config names the architecture: one of gpt2.cpp, llama.cpp, gemma.cpp and mingru.cpp.
 //
 // Ownership and thread-safety as in nn/module.hpp; a DecodingState belongs to one batch of sequences.
 #pragma once
@@ -49,7 +49,7 @@ class Backbone : public nn::Module {
 /// config is not valid.
 std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& init);
 
-/// Logits that an evaluation computes at once, at most: 256 MiB in float32.
+/// The largest number of logits that an evaluation computes at once: 256 MiB in float32.
 inline constexpr int64_t kMostLogits = int64_t{1} << 26;
 
 class Decoder : public nn::Module {
@@ -77,22 +77,23 @@ class Decoder : public nn::Module {
   Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
                 const Tensor& starts = {}) const;
 
-  /// The last norm and the output projection, of the residual stream after any block: (..., C) -> (..., V).
-  /// After an earlier block this is the logit lens (nostalgebraist, 2020).
+  /// Applies the last norm and the output projection to the residual stream after any block: (..., C) ->
+  /// (..., V). After a block before the last one, the result is the logit lens (nostalgebraist, 2020).
   Tensor logits(const Tensor& features) const { return backbone_->logits(features); }
-  /// The share in the logits of `tokens` (B, T) that one term of the residual stream has, with the last norm
-  /// scaled as for the whole stream, `features` (direct logit attribution; Elhage et al., A Mathematical
-  /// Framework for Transformer Circuits, 2021). part, features: (B, T, C) -> (B, T). The shares of all terms
-  /// add up to the logits without the part that the norm's bias makes.
+  /// The share that one term of the residual stream, `part`, has in the logits of `tokens` (B, T) (direct
+  /// logit attribution; Elhage et al., A Mathematical Framework for Transformer Circuits, 2021). The last
+  /// norm scales the term as it scales the whole stream, `features`. part, features: (B, T, C) -> (B, T). The
+  /// shares of all terms add up to the logits minus the contribution of the norm's bias.
   Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const {
     return backbone_->logit_share(part, features, tokens);
   }
 
   /// An empty state for `batch` sequences.
   std::unique_ptr<DecodingState> make_state(int64_t batch = 1) const { return backbone_->make_state(batch); }
-  /// Logits of the next token after the sequences of `state` and idx: up to rounding, those of a full forward
-  /// pass in evaluation mode at the last position. Drops nothing; is not recorded. idx: (B, T) -> (B, V).
-  /// Throws Error if the sequences would exceed config().context_limit().
+  /// The logits of the next token after the sequences of `state` followed by idx. Up to rounding, they equal
+  /// the logits of a full forward pass in evaluation mode at the last position. There is no dropout, and
+  /// nothing is recorded. idx: (B, T) -> (B, V). Throws Error if the sequences would exceed
+  /// config().context_limit().
   Tensor decode(const Tensor& idx, DecodingState& state) const;
   /// The same at each position of idx: (B, T) -> (B, T, V). With can_draft(), one sequence of up to
   /// nn::kFewPositions tokens gives the same bits as calls of decode() with one token each.

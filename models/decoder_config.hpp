@@ -24,15 +24,15 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
-/// Differences of attention that models of other programs have.
+/// Further options of attention, as models of other programs have them.
 struct AttentionVariant {
   RopeScaling rope_scaling{};    ///< of the rotary angles
   int64_t head_dim = 0;          ///< features of a head; 0: n_embd / n_head
   bool qkv_bias = false;         ///< whether queries, keys and values have biases, as in Qwen2
   bool projection_bias = false;  ///< whether the output of the attention has one, too
-  int64_t window = 0;            ///< tokens that a query sees, with its own; 0: all. See AttentionOptions
-  int64_t window_from = 0;       ///< the first block with the window
-  int64_t window_pattern = 0;    ///< gemma: every window_pattern-th block has no window
+  int64_t window = 0;          ///< tokens that a query sees, including its own; 0: all. See AttentionOptions
+  int64_t window_from = 0;     ///< the first block with the window
+  int64_t window_pattern = 0;  ///< gemma: every window_pattern-th block has no window
 
   bool operator==(const AttentionVariant&) const = default;
 };
@@ -48,14 +48,14 @@ struct DecoderConfig {
   bool bias = true;           ///< in Linear and LayerNorm, as in GPT-2; false for others
   double norm_eps = 1e-5;     ///< of every norm
 
-  // Options of some architectures; the others require the defaults.
+  // Options of some architectures; other architectures require the defaults.
   int64_t n_kv_head = 0;         ///< heads of keys and values, must divide n_head; 0: n_head
   int64_t n_inner = 0;           ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
   double rope_theta = 10000.0;   ///< base of the rotary angles: see rotary_embedding()
   bool qk_norm = false;          ///< whether heads of queries and keys are normalised, as in Qwen3
-  AttentionVariant attention{};  ///< what the attention of other programs' models may have besides
+  AttentionVariant attention{};  ///< further options of attention
 
-  int64_t n_member = 1;  ///< decoders whose probabilities are averaged: above 1 it is an ensemble
+  int64_t n_member = 1;  ///< decoders whose probabilities are averaged: above 1, the model is an ensemble
 
   bool tie_word_embeddings = true;  ///< whether the output projection is the token embedding
 
@@ -65,7 +65,7 @@ struct DecoderConfig {
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
   /// Features inside the MLP.
   int64_t inner() const;
-  /// With 0 for each size that is its default: so written, configs of one model are equal.
+  /// The config with 0 for each size that equals its default. The reduced configs of equal models are equal.
   DecoderConfig reduced() const;
   /// Most tokens of a sequence: block_size, or, for a recurrent decoder, practically unlimited.
   int64_t context_limit() const;
@@ -86,7 +86,7 @@ std::vector<std::string> arch_names();  ///< of all architectures
 DecoderConfig preset(std::string_view name);
 std::vector<std::string> preset_names();  ///< of all architectures, the smallest first
 
-/// Bytes, as double so that no size overflows.
+/// An estimate of memory in bytes. Bytes are double, so that no size overflows.
 struct MemoryEstimate {
   double parameters = 0;   ///< the model
   double gradients = 0;    ///< of the parameters

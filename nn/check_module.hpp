@@ -59,7 +59,7 @@ struct ModuleCheckOptions {
   /// The loss of a guess. Default: log V if the loss is the cross_entropy() of outputs (..., V), else the
   /// check is left out.
   std::optional<double> chance_loss{};
-  /// Allowed distance of the first loss from it; from log V, 2 / sqrt(targets) more.
+  /// Allowed distance of the first loss from chance_loss; for the default log V, 2 / sqrt(targets) is added.
   double chance_tolerance = 0.5;
   /// Whether no output may depend on a later input. Default: if x and y are tokens (B, T) and y is x one step
   /// later.
@@ -73,11 +73,11 @@ struct ModuleCheckOptions {
 
 /// The result of one check.
 struct CheckFinding {
-  /// Whether it passed, or why it did not run.
+  /// Whether the check passed, failed or did not run.
   enum Outcome { passed, failed, left_out };
   std::string name;     ///< of the check
   Outcome outcome;      ///< its result
-  std::string message;  ///< one line: what must hold, what came, and where to look; or why it was left out
+  std::string message;  ///< one line: what must hold, what was found, where to look; or why it was left out
   explicit operator bool() const {
     return outcome != failed;
   }  ///< so that CHECK(check_causal(...)) reads well
@@ -144,8 +144,8 @@ CheckFinding check_causal(F&& f, const Tensor& x, const CausalOptions& options =
 /// Generator* dropout), loss(model, x, y) or loss(outputs, y) for outputs model(x, dropout) or model(x); or a
 /// train::Recipe's loss(batch, dropout) or loss(batch). Use a small model of the same kind and a small batch
 /// of different examples: `causal` calls the model T times, `gradcheck` about 15 times for each parameter.
-/// Throws Error for an unknown name in skip, and what the first call of the loss throws; later errors are
-/// findings.
+/// Throws Error for an unknown name in skip or only, and passes on what the first call of the loss throws;
+/// later errors are findings.
 template <std::derived_from<Module> M, class Batch = CheckBatch, class F>
 ModuleReport check_module(M& model, const Batch& batch, F loss, const ModuleCheckOptions& options = {}) {
   using T = const Tensor&;

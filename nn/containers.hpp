@@ -63,8 +63,8 @@ class AnyModule {
                  "get<nn::LSTM>() returns a module as its own type.");
         }) {}
 
-  /// Calls the module, with the generator if it takes one. Throws Error if it does not take one tensor and
-  /// return one, as an LSTM: get() is the way to such a module.
+  /// Calls the module, with the generator if it takes one. Throws Error if the module does not take one
+  /// tensor and return one; an LSTM does not. Call such a module through get().
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const { return call_(held_, x, dropout); }
   /// The module as its own type, or as a base class of it. Throws Error if it is of another type.
   template <std::derived_from<Module> M>
@@ -80,7 +80,7 @@ class AnyModule {
   Tensor (*call_)(const std::any&, const Tensor&, Generator*);
 };
 
-/// Modules in a row, named 0, 1, ... It is not called itself: its owner calls the modules.
+/// A list of modules, named 0, 1, ... The list cannot be called; its owner calls the modules.
 class ModuleList : public Module {
  public:
   ModuleList() = default;
@@ -100,7 +100,7 @@ class ModuleList : public Module {
   std::vector<AnyModule> modules_;
 };
 
-/// Modules by name, in the order in which they were added. It is not called itself.
+/// Modules by name, in the order in which they were added. The dictionary cannot be called.
 class ModuleDict : public Module {
  public:
   using Entry = std::pair<std::string, AnyModule>;  ///< a name and its module
@@ -109,7 +109,7 @@ class ModuleDict : public Module {
   /// ModuleDict{{"act", Identity()}, {"drop", Dropout(0.1)}}. Throws as insert_or_assign().
   ModuleDict(std::initializer_list<Entry> entries);
 
-  /// Adds a module, or replaces that of this name. Throws Error if the name is empty or has a dot.
+  /// Adds a module, or replaces the module of this name. Throws Error if the name is empty or has a dot.
   void insert_or_assign(const std::string& key, AnyModule module);
   bool contains(std::string_view key) const {
     return find(key) != entries_.end();

@@ -34,7 +34,7 @@ Tensor new_parameter(const Shape& shape, const auto& initialise) {
 void uniform_(Tensor& x, double low, double high, Generator& generator);
 /// Normal with that mean and standard deviation. Throws Error unless std >= 0.
 void normal_(Tensor& x, double mean, double std, Generator& generator);
-void constant_(Tensor& x, double value);              ///< all `value`; draws nothing
+void constant_(Tensor& x, double value);              ///< all elements are `value`; draws nothing
 inline void zeros_(Tensor& x) { constant_(x, 0.0); }  ///< draws nothing
 inline void ones_(Tensor& x) { constant_(x, 1.0); }   ///< draws nothing
 void eye_(Tensor& x);  ///< 1 on the diagonal, else 0. Throws Error unless x has two dimensions.
@@ -43,17 +43,17 @@ void eye_(Tensor& x);  ///< 1 on the diagonal, else 0. Throws Error unless x has
 /// five dimensions and groups divides out.
 void dirac_(Tensor& x, int64_t groups = 1);
 
-/// What comes after a layer.
+/// The nonlinearity after a layer.
 enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
 /// The factor by which weights must be larger so that activations keep their variance: 1 for linear and
 /// sigmoid, 5/3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu, 3/4 for selu.
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope = 0.01);
 
-/// Which numbers keep their variance: activations in a forward call, or gradients in backward.
+/// Whether activations in a forward call (in) or gradients in backward (out) keep their variance.
 enum class Fan { in, out };
 
-// A weight is (out, in) or that of a convolution, (out, in, k1, ...), whose fans are in k1 ... and out k1 ...
-// These four throw Error for fewer than two dimensions.
+// A weight has the shape (out, in), or, for a convolution, (out, in, k1, ...), with the fans in * k1 * ...
+// and out * k1 * ... The next four functions throw Error for fewer than two dimensions.
 
 /// Uniform on +-gain * sqrt(3 / fan) (He et al., arXiv 1502.01852, eq. 10 and 15); a is the negative slope of
 /// leaky_relu.

@@ -16,9 +16,9 @@
 //   Tensor operator()(const Tensor& x) const { return output(x + mlp(point("normed", ln(x)))); }
 //
 // Ownership: a module owns its members. Parameters are Tensor handles, so a copied module shares its
-// parameters with the original (but not its mode, and nobody watches it); deep_copy() gives it its own.
-// Thread-safety: const members may be
-// called concurrently, unless the module is watched; a change of mode and a load need exclusive access.
+// parameters with the original (but it has a mode of its own and is not watched). deep_copy() makes a copy
+// with parameters of its own. Thread-safety: const members may be called concurrently, unless the module is
+// watched; a change of mode and a load need exclusive access.
 #pragma once
 
 #include <concepts>
@@ -69,7 +69,7 @@ class WatchList {
 /// Whether a pattern matches a whole name: * is any text, ? any character.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// The role of a parameter in its model. Optimizers and weight decay treat the kinds differently.
+/// The role of a parameter in its model. Optimizers and weight decay treat the kinds of roles differently.
 struct Role {
   /// vector: a bias or a gain. embedding: a table of rows. head: the matrix that makes logits.
   enum Kind { matrix, embedding, head, vector };
@@ -153,7 +153,7 @@ using StateDict = std::map<std::string, Tensor>;
 /// Shapes by name, in the order of a visit.
 using NamedShapes = std::vector<std::pair<std::string, Shape>>;
 
-/// The names that a load that is not strict ignored.
+/// The names that a load ignored because it was not strict.
 struct LoadReport {
   std::vector<std::string> missing;     ///< names that the dict does not have
   std::vector<std::string> unexpected;  ///< names of the dict that the module does not have
@@ -195,8 +195,9 @@ class Module {
   bool training() const { return training_; }  ///< of this module; its children may differ
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
-  /// bfloat16, q8_0 and q4_0 are for generating only: matrices get them, without gradients, the rest float32.
-  /// Floating buffers are converted too, to float32 or float64.
+  /// bfloat16, q8_0 and q4_0 are for generation only: matrices are converted to that dtype, without
+  /// gradients, and all other parameters to float32. Floating buffers are converted too, to float32 or
+  /// float64.
   void to(DType dtype);
 
   /// Parameters and buffers outside the graph; they share storage with the module's.
@@ -212,8 +213,8 @@ class Module {
   /// requires_grad_(false) was called.
   std::string summary() const;
 
-  /// Whether the value with that name, or the output if it is empty, is watched. A module asks before it
-  /// computes a value for its watchers only.
+  /// Whether the value with that name, or the output if the name is empty, is watched. A module calls this
+  /// before it computes a value that only watchers need.
   bool is_watched(std::string_view name = {}) const { return !watches_.empty() && watches_.wants(name); }
   /// Whether anything in this module may be watched: false costs nothing.
   bool may_be_watched() const { return !watches_.empty(); }
@@ -238,9 +239,9 @@ namespace detail {
 void own_tensors(Module& copy);
 }
 
-/// A copy whose parameters and buffers are its own: of the same values and gradients, trained or frozen, tied
-/// as in the original. Weights that are only stored (dtype.hpp), tensors that `visit` does not list, and
-/// hooks are not copied.
+/// A copy with parameters and buffers of its own. Their values and gradients, whether they are frozen, and
+/// whether they are tied are as in the original. Weights that are only stored (dtype.hpp), tensors that
+/// `visit` does not list, and hooks are not copied.
 template <std::derived_from<Module> M>
 M deep_copy(const M& module) {
   M copy = module;

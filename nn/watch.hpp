@@ -7,8 +7,8 @@
 //
 //   const auto off = nn::Intervention::ablate(model, {"h.2.attn.head.1"});  // for the lifetime of `off`
 //
-// The output of a module has the module's path as its name (h.3.mlp; h.3.mlp.out is the same), that of the
-// model itself the name out. Modules have further points:
+// The name of a module's output is the module's path (h.3.mlp; h.3.mlp.out is the same point). The name of
+// the output of the model itself is out. Modules have further points:
 //
 //   attention     q, k, v (B, heads, T, hs), rotated if the layer rotates them; scores, masked (-inf), and
 //                 pattern, their softmax before dropout, (B, nh, T, S); head.0, head.1, ... (B, T, hs), the
@@ -17,12 +17,14 @@
 //   blocks        resid_pre, resid_mid (B, T, C): the residual stream before attention and before the MLP;
 //                 after the MLP, it is the block's output
 //
-// In a pattern, * is any text and ? any character. While scores or pattern of an attention are watched, it
-// computes them by the formula, which differs from the fused operation in rounding and draws other dropout.
+// In a pattern, * is any text and ? any character. While scores or pattern of an attention are watched, the
+// attention computes them by the formula, which differs from the fused operation in rounding and draws other
+// dropout.
 //
 // Several watches see a value in the order in which they were made: an Activations made after an Intervention
-// keeps the new value. A watch ends with its object (and its copies); it may outlive the model. A copy of a
-// model is not watched. Thread-safety: a watched model may be used by one thread at a time.
+// keeps the new value. A watch ends when its object and all copies of the object are destroyed. The object
+// may outlive the model. A copy of a model is not watched. Thread-safety: a watched model may be used by one
+// thread at a time.
 #pragma once
 
 #include <functional>
@@ -47,14 +49,14 @@ class Activations {
   /// Watches the points of `model` that match one of the patterns. Values are those of the graph, not copies.
   Activations(Module& model, std::vector<std::string> patterns, const WatchOptions& options = {});
 
-  /// The value that passed last. Throws Error, with the names there are, if none did.
+  /// The value that passed last. Throws Error, listing the available names, if no value passed.
   const Tensor& operator[](std::string_view name) const;
-  /// Each value that passed, in order; empty if none did.
+  /// All values that passed, in order; empty if no value passed.
   const std::vector<Tensor>& all(std::string_view name) const;
   bool contains(std::string_view name) const { return !all(name).empty(); }  ///< whether a value passed
   std::vector<std::string> names() const;  ///< of the values, in the order in which they passed first
-  /// The gradient of the value that passed last, which backward() and grad() since then have added up. Throws
-  /// Error without the option `gradients`, and if no gradient arrived.
+  /// The gradient of the value that passed last: the sum over all calls of backward() and grad() since then.
+  /// Throws Error without the option `gradients`, and if no gradient arrived.
   Tensor grad(std::string_view name) const;
   /// The names of all points that the model passed, watched or not, in the order in which they passed first.
   const std::vector<std::string>& points() const;
@@ -73,18 +75,19 @@ inline Activations watch(Module& model, std::vector<std::string> patterns, const
 /// recorded.
 class Intervention {
  public:
-  /// The new value, of the same shape and dtype, for a value and its name.
+  /// Returns the new value, of the same shape and dtype, for a value and its name.
   using Function = std::function<Tensor(const Tensor& x, const std::string& name)>;
 
   /// Replaces each value that matches one of the patterns. The model throws Error for a new value of another
   /// shape or dtype.
   Intervention(Module& model, std::vector<std::string> patterns, Function replace);
 
-  /// Zeros in place of the values.
+  /// Replaces the values with zeros.
   static Intervention ablate(Module& model, std::vector<std::string> patterns);
-  /// The values times `factor`.
+  /// Multiplies the values by `factor`.
   static Intervention scale(Module& model, std::vector<std::string> patterns, double factor);
-  /// The values of another run (activation patching). The model throws Error if `source` does not have one.
+  /// Replaces the values with those of another run (activation patching). The model throws Error if `source`
+  /// lacks one of the values.
   static Intervention patch(Module& model, std::vector<std::string> patterns, const Activations& source);
 
  private:

@@ -1,7 +1,7 @@
 // Derivatives of functions, and products with them, with the names and shapes of torch.autograd.functional.
 //
-// Each takes a function of one tensor, or of a list of tensors. The function is called once and recorded, in
-// any GradMode; other tensors get no gradient, and no grad() changes. Results are outside the graph unless
+// Each of them takes a function of one tensor, or of a list of tensors, calls it once and records it, in any
+// GradMode. Other tensors get no gradient, and no `.grad()` changes. Results are outside the graph unless
 // create_graph is set; then they depend on the given inputs, to any order. An output that does not depend on
 // an input has derivative 0. All throw Error if an input is not floating, or if a vector does not have the
 // expected shape and dtype. Thread-safety: that of the function.
@@ -28,7 +28,7 @@ using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>
 
 /// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x).
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
-/// [output][input], each as above.
+/// Element [output][input] is the derivative of that output with respect to that input, as above.
 std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
                                           const DerivativeOptions& options = {});
 
@@ -57,9 +57,10 @@ autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
                        const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
 /// J v: v of x's shape -> f's shape. Forward mode in float64, by dual numbers in the definitions of
-/// operations (autograd/reference/): no rule is used. At kinks and for random numbers it is as the rules are:
-/// ties of maxima share, relu'(0) = abs'(0) = 0, and draws are constants. Two backward passes (v^T J is
-/// linear in its v, with the factor J) where options are set, for operations of users and after checkpoint().
+/// operations (autograd/reference/): no rule is used. At kinks and for random numbers, the result agrees with
+/// the rules: tied maxima share the tangent, relu'(0) = abs'(0) = 0, and draws are constants. If options are
+/// set, for operations of users and after checkpoint(), jvp makes two backward passes instead (v^T J is
+/// linear in its v, with the factor J).
 autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
 /// The sum over inputs: one v for each input -> one product for each output.

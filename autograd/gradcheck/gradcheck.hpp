@@ -5,15 +5,15 @@
 // Inputs of few elements are also checked one element at a time. Where these differences disagree, the
 // derivative is extrapolated from differences of many lengths, with a bound of its error that follows the
 // rounding of f. Order 2 checks the gradient function in the same way, and its derivative with respect to the
-// cotangent. gradcheck also requires that two calls of the function and of its gradient give the same bits,
-// that a zero cotangent gives zeros and large and small ones what is in proportion, that gradients have their
-// input's shape and dtype and share no storage, that rules leave the upstream gradient as it is, that the
-// formula recorded under create_graph agrees with the one used without it, and that inputs and cotangents
-// with gaps, at an offset, expanded or transposed in memory give the same as packed ones.
+// cotangent. gradcheck also requires that two calls of the function and of its gradient give the same bits. A
+// zero cotangent must give zeros, and large and small cotangents must give gradients in proportion. Gradients
+// must have their input's shape and dtype and share no storage. Rules must not change the upstream gradient.
+// The formula recorded under create_graph must agree with the one used without it. Inputs and cotangents with
+// gaps, at an offset, expanded or transposed in memory must give the same gradients as packed ones.
 //
 // At a kink (relu at 0, ties of a maximum) and where values are rounded too coarsely, no difference can check
-// a rule: the check fails, and its message says so instead of accusing the rule. Thread-safe: no state; `f`
-// runs on the calling thread.
+// a rule: the check fails, and its message gives this cause instead of a wrong rule. Thread-safe: no state;
+// `f` runs on the calling thread.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ namespace gradus {
 
 struct CheckedGraph;
 
-/// How closely, and how often, gradcheck() compares.
+/// Options of gradcheck().
 struct GradcheckOptions {
   int order = 1;      ///< 1: gradients; 2: also the gradients of gradients
   double eps = 1e-5;  ///< length of a difference along a direction, relative to max(|x|, 0.01)
@@ -64,7 +64,7 @@ struct GradcheckOp {
   double numeric = 0;   ///< by differences: the derivative of a random combination of the op's results (order
                         ///< 2: of their gradients) along a random direction
   double analytic = 0;  ///< the same by the gradient rules
-  std::string error{};  ///< that the rule threw, or on which layout its gradient depends
+  std::string error{};  ///< the error of the rule, or the layout on which its gradient depends
 };
 
 /// The result of gradcheck().
@@ -73,7 +73,8 @@ struct GradcheckReport {
   int64_t checks = 0;   ///< comparisons made; a check without any does not pass
   double worst = 0;     ///< largest error as a multiple of the allowed error; infinite for NaN and infinities
   /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed. If no
-  /// failure is of a rule, why differences cannot judge: "not smooth", "not finite" or "too coarse".
+  /// failure is due to a rule, it says why differences cannot check the rules: "not smooth", "not finite" or
+  /// "too coarse".
   std::string message;
   /// The likely error in the gradient of the worst input: a factor, a sign, a transpose, a missing sum, an
   /// ignored upstream gradient... Empty if passed, or if there is no likely one.
@@ -83,7 +84,7 @@ struct GradcheckReport {
   std::vector<GradcheckInput> inputs;  ///< each checked input, at each order
   /// The largest relative gap |<v, J u> - <J^T v, u>| of the dot-product test at orders 1 and 2.
   double gaps[2] = {0, 0};
-  std::string unwitnessed{};  ///< why there was no such test and differences judged alone; empty if there was
+  std::string unwitnessed{};  ///< why only differences were compared; empty if the dot-product test was made
   explicit operator bool() const { return passed; }  ///< passed
 };
 
@@ -100,7 +101,7 @@ struct CheckedGraph {
 /// its hooks, that leaves the graph and every `.grad()` as they are. Throws Error as grad() does.
 std::string graph_json(const Tensor& y, const LeafNames& names = {});
 
-/// The same of a check, with the gradients for its cotangent and with the report. If a rule throws, or
+/// The same for a check, with the gradients for its cotangent and with the report. If a rule throws, or
 /// nothing was recorded, there are no gradients.
 std::string graph_json(const CheckedGraph& graph);
 

@@ -9,8 +9,9 @@
 // are recorded. A backward that does not need this gradient (grad() for inputs on other paths) does not run
 // them. A hook must not write into its argument; it returns a new tensor.
 //
-// The hook lives as long as the tensor's vertex in the graph. One that captures its own tensor, or a result
-// of it, keeps both alive: capture detach() instead, or remove the hook. Thread-safety: that of the tensor.
+// The hook lives as long as the tensor's vertex in the graph. A hook that captures its own tensor, or a
+// result of that tensor, keeps both the hook and the tensor alive: capture detach() instead, or remove the
+// hook. Thread-safety: that of the tensor.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ class GradHook {
     else
       call_ = std::move(hook);
   }
-  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined: g is kept
+  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< an undefined result: g is kept
 
  private:
   std::function<Tensor(const Tensor&)> call_;
@@ -69,7 +70,7 @@ class HookList {
 
 }  // namespace autograd
 
-/// Removes a hook; destroying the handle does not.
+/// A handle with which a hook can be removed. The destructor does not remove the hook.
 class HookHandle {
  public:
   HookHandle() = default;

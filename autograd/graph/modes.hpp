@@ -1,6 +1,6 @@
-// Settings of operations: the number of threads; and for the calling thread, during the lifetime of an
-// object, whether operations are recorded, in which precision they multiply, and whether values are checked
-// or kept.
+// Settings of operations. The number of threads is a setting of the process. Each other setting is an object,
+// which has its effect on the calling thread during its lifetime: whether operations are recorded, the
+// precision of matrix products, and whether values are checked or kept.
 //
 //   {
 //     const Autocast autocast(DType::bfloat16);
@@ -18,7 +18,7 @@ namespace gradus {
 /// The number of threads that ops use, including the calling one. Default: one for each physical core that
 /// the process may run on. Results have the same bits for any number. Thread-safe.
 int num_threads();
-/// Sets it for the process. Throws Error if n < 1, and on the threads of an op. Thread-safe.
+/// Sets the number for the process. Throws Error if n < 1, and if a thread of an op calls it. Thread-safe.
 void set_num_threads(int n);
 
 namespace autograd {
@@ -87,9 +87,10 @@ extern constinit thread_local bool anomaly_mode;
 ///
 /// Each value is checked when it is computed, and each gradient when its rule returns it. NaN is always an
 /// error. An infinity is an error if it arises from finite numbers: log(0), an exp() that overflows, the
-/// gradient of sqrt at 0; it is none if the call asked for it (masked_fill with an infinite value) or if an
-/// input had it. The Error names the operation, its number in graph_text(), the first such element and the
-/// inputs. The check reads every value once; when the mode is off, it costs one branch for each operation.
+/// gradient of sqrt at 0; an infinity is no error if the call asked for it (masked_fill with an infinite
+/// value) or if an input had an infinity. The Error names the operation, its number in graph_text(), the
+/// first such element and the inputs. The check reads every value once; when the mode is off, it costs one
+/// branch for each operation.
 class AnomalyMode {
  public:
   /// false turns an enclosing AnomalyMode off, for an operation that produces infinities on purpose.
@@ -104,9 +105,10 @@ namespace autograd {
 extern constinit thread_local bool keep_values;
 }  // namespace autograd
 
-/// Operations keep their value in the graph, and that of the leaves that they use, for graph_html() and
-/// graph_json(), which otherwise know only the values that gradient rules need. Backward frees the values of
-/// operations with the graph. One thread at a time may do this with the same leaves.
+/// During its lifetime, operations keep their values and the values of the leaves that they use in the graph,
+/// for graph_html() and graph_json(). Without it, these functions know only the values that gradient rules
+/// need. Backward frees the values of operations with the graph. Only one thread at a time may use KeepValues
+/// with the same leaves.
 class KeepValues {
  public:
   KeepValues() : mode_(autograd::keep_values, true) {}

@@ -24,7 +24,7 @@ constexpr std::string_view name(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
-/// Whether it is stored in tiles.
+/// Whether tensors of this dtype are stored in tiles.
 constexpr bool is_in_tiles(DType dtype) { return dtype >= DType::q8_0; }
 
 /// Bytes of an element, or of a tile.
@@ -36,10 +36,10 @@ constexpr int64_t element_size(DType dtype) {
 /// Whether gradients can flow: float32 and float64.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-/// Whether it only stores weights, without arithmetic and gradients.
+/// Whether this dtype only stores weights, without arithmetic and gradients.
 constexpr bool is_storage(DType dtype) { return dtype >= DType::bfloat16; }
 
-/// Whether arithmetic takes it: floating dtypes and int64.
+/// Whether arithmetic accepts this dtype: floating dtypes and int64.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
 
 /// The DType whose elements are of the C++ type T.

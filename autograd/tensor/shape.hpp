@@ -21,21 +21,21 @@ class Shape {
   explicit Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), dims.data() + dims.size()) {}
   Shape(const int64_t* first, const int64_t* last);
 
-  int size() const { return size_; }                    ///< entries, that is dimensions
+  int size() const { return size_; }                    ///< number of entries, that is, of dimensions
   bool empty() const { return size_ == 0; }             ///< true for a scalar
   int64_t operator[](int i) const { return dims_[i]; }  ///< unchecked, i from 0
   int64_t& operator[](int i) { return dims_[i]; }       ///< unchecked, i from 0
-  int64_t back() const { return dims_[size_ - 1]; }     ///< the innermost; there must be one
+  int64_t back() const { return dims_[size_ - 1]; }     ///< the innermost entry, which must exist
   const int64_t* begin() const { return dims_; }        ///< outermost first
   const int64_t* end() const { return dims_ + size_; }  ///< past the innermost
 
-  void push_back(int64_t d) { insert(size_, d); }  ///< inside the others
-  void insert(int at, int64_t d);                  ///< before entry `at`
+  void push_back(int64_t d) { insert(size_, d); }  ///< adds an innermost entry
+  void insert(int at, int64_t d);                  ///< adds an entry before entry `at`
   void erase(int at);                              ///< removes entry `at`
 
   /// Product of all entries; 1 for the shape of a scalar.
   int64_t numel() const {
-    uint64_t n = 1;  // that of a shape which check_sizes() has not seen may wrap
+    uint64_t n = 1;  // may wrap for a shape that check_sizes() has not checked
     for (int i = 0; i < size_; ++i) n *= static_cast<uint64_t>(dims_[i]);
     return static_cast<int64_t>(n);
   }
@@ -43,7 +43,7 @@ class Shape {
   /// The index of element `flat`, which must exist, in row-major order: (2, 3).index_of(5) is (1, 2).
   Shape index_of(int64_t flat) const;
 
-  /// The same entries.
+  /// Whether all entries are equal.
   bool operator==(const Shape& other) const {
     if (size_ != other.size_) return false;
     for (int i = 0; i < size_; ++i)
@@ -65,8 +65,8 @@ void check_sizes(std::string_view op, const Shape& shape);
 /// Strides, in elements, of a packed row-major tensor.
 Shape contiguous_strides(const Shape& shape);
 
-/// A dimension that may count from the end, counted from the front. Throws Error unless -dims <= dim < dims
-/// (a scalar counts as one dimension).
+/// Converts a dimension that may count from the end to one that counts from the front. Throws Error unless
+/// -dims <= dim < dims (a scalar counts as one dimension).
 int wrap_dim(std::string_view op, int64_t dim, int dims);
 
 /// The shape that a and b share under NumPy's broadcasting rules. Throws Error if there is none.

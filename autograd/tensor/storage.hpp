@@ -37,7 +37,7 @@ template <class T>
 class Ref {
  public:
   Ref() = default;
-  /// One more reference; null: none.
+  /// Adds a reference to the object, unless it is null.
   explicit Ref(T* object) noexcept : object_(object) { retain(); }
   Ref(const Ref& other) noexcept : object_(other.object_) { retain(); }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -79,14 +79,14 @@ class Storage : public RefCounted {
  public:
   /// Uninitialised bytes. Throws RunError when the machine has no more memory.
   explicit Storage(int64_t bytes);
-  /// Bytes of others, which must stay until it calls `release`, on any thread. memory_use() has no part of
-  /// them.
+  /// Borrows bytes, which must stay valid until the destructor calls `release`, on any thread. memory_use()
+  /// does not count them.
   Storage(std::byte* data, int64_t bytes, std::function<void()> release);
   ~Storage();
 
   std::byte* data() const { return data_; }                 ///< 64-byte aligned, unless it is borrowed
   int64_t bytes() const { return bytes_; }                  ///< as requested
-  bool is_borrowed() const { return release_ != nullptr; }  ///< whether others have the bytes
+  bool is_borrowed() const { return release_ != nullptr; }  ///< whether the bytes are borrowed
 
   /// Counts the calls of mutable_data(); backward compares it with the count when a tensor was saved.
   uint64_t version() const { return version_; }
@@ -114,7 +114,7 @@ class Storage : public RefCounted {
   std::unique_ptr<std::function<void()>> release_;  // of borrowed bytes only
 };
 
-/// For Ref.
+/// Called by Ref.
 inline void destroy(Storage* storage) { delete storage; }
 
 }  // namespace gradus::autograd

@@ -13,7 +13,7 @@ struct LoopOptions {
   int64_t batch = 12;    ///< examples in a micro-batch; for the decoder, windows of block_size tokens
   int64_t accum = 1;     ///< micro-batches per step
   /// Micro-batches of a step whose gradients are summed by a binary tree over their numbers. Above 1, accum *
-  /// batch must be a multiple of it, and batches and dropout are drawn from (seed, step, number).
+  /// batch must be a multiple of micro, and batches and dropout are drawn from (seed, step, number).
   int64_t micro = 1;
   double clip = 1.0;    ///< largest norm of the gradient; 0 does not clip
   int64_t seed = 1337;  ///< of batches, dropout and the decoder's initial values
@@ -22,15 +22,15 @@ struct LoopOptions {
   double ema = 0.0;
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
 
-  /// Of gradients and updates that ranks exchange: float32, or bfloat16, with which results depend on the
-  /// number of ranks, see shared_gradients.cpp.
+  /// The precision of the gradients and updates that ranks exchange: float32 or bfloat16. With bfloat16,
+  /// results depend on the number of ranks: see shared_gradients.cpp.
   DType wire = DType::float32;
 
   // Evaluations and saves do not change the training.
   int64_t eval_every = 500;  ///< steps between evaluations
   int64_t patience = 0;      ///< the run ends after this many evaluations without a new lowest loss; 0: never
   int64_t save_every = 500;  ///< steps between saves
-  int64_t keep = 0;          ///< this many of the latest saved states stay, besides the newest
+  int64_t keep = 0;          ///< number of earlier saved states that are kept besides the newest
 
   /// Throws Error with the first wrong field, the values that it may have, and its value.
   void validate() const;

@@ -41,8 +41,9 @@ struct LayerReport {
   int64_t step = 0;                        ///< as in StepReport
   std::vector<ParameterNorms> parameters;  ///< those that are trained
   int64_t examples = 0;                    ///< of the step
-  /// The examples of another, smaller batch and the norm of its gradient. With those of the step they give
-  /// the gradient noise scale (McCandlish et al., arXiv 1812.06162, appendix A.1). 0: not measured.
+  /// The number of examples in a smaller batch, whose gradient has the norm part_grad_norm. With the examples
+  /// and the gradient of the step, they give the gradient noise scale (McCandlish et al., arXiv 1812.06162,
+  /// appendix A.1). 0: not measured.
   int64_t part_examples = 0;
   double part_grad_norm = 0;  ///< see part_examples
   double elapsed = 0;         ///< see StepReport
@@ -59,7 +60,7 @@ struct EvalReport {
   int64_t peak_bytes = 0;  ///< the most memory that the process has used so far
 };
 
-/// What a run begins or resumes with, for those who read its log.
+/// The start or the resume of a run, for readers of its log.
 struct StartReport {
   int64_t step = 0;            ///< steps done before
   std::string version;         ///< of gradus
@@ -72,7 +73,7 @@ struct StartReport {
 struct RunReport {
   int64_t steps = 0;                 ///< steps done, including those before a resume
   std::optional<double> val_loss{};  ///< of the best model; none without a validation split
-  int64_t val_tokens = 0;            ///< targets that val_loss is the mean of
+  int64_t val_tokens = 0;            ///< number of targets over which val_loss is a mean
   double seconds = 0;                ///< since the start or the resume
   double tokens_per_s = 0;           ///< during training steps, without evaluations and saves
   bool finished = false;             ///< false if it was stopped before the last step
@@ -84,10 +85,10 @@ template <class Report>
 struct Metric {
   std::string_view name;           ///< in metrics.jsonl
   std::string_view tag;            ///< in TensorBoard
-  std::string_view shown;          ///< before it in the terminal, a running mean of steps; none: not there
+  std::string_view shown;          ///< label in the terminal (of steps: running means); empty: not shown
   double (*value)(const Report&);  ///< of a report
 };
-/// Those of a step.
+/// The numbers of a StepReport.
 inline constexpr Metric<StepReport> kStepMetrics[] = {
     {"loss", "train/loss", "loss", [](const StepReport& report) { return report.loss; }},
     {"lr", "train/lr", "", [](const StepReport& report) { return report.lr; }},
@@ -95,7 +96,7 @@ inline constexpr Metric<StepReport> kStepMetrics[] = {
     {"tokens_per_s", "train/tokens_per_s", "",
      [](const StepReport& report) { return static_cast<double>(report.tokens) / report.seconds; }},
 };
-/// Those of an evaluation.
+/// The numbers of an EvalReport.
 inline constexpr Metric<EvalReport> kEvalMetrics[] = {
     {"val_loss", "val/loss", "val", [](const EvalReport& report) { return report.val_loss; }},
 };
@@ -117,12 +118,12 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out);
 /// {"event":"sample","step":..,"text":..}, with generated text
 std::string sample_to_json(int64_t step, const std::string& text);
 
-/// The lines of a log that are whole records of steps up to `step`; with `is_over` also the record of the end
-/// after that step.
+/// The lines of a log that are complete records of steps up to `step`; with `is_over`, also the record that
+/// ends the run after that step.
 std::string records_up_to(int64_t step, const std::string& text, bool is_over = false);
 
-/// How a finished run ended, with a validation loss, by its log; none if the log has no such record. Throws
-/// Error if the file exists but cannot be read.
+/// The end of a finished run, with its validation loss, as its log records it; none if the log has no such
+/// record. Throws Error if the file exists but cannot be read.
 std::optional<RunReport> logged_end(const std::filesystem::path& file);
 
 }  // namespace gradus::train
