@@ -4,6 +4,7 @@
 
 // IWYU pragma: begin_exports
 #if __has_include("gradus/annexes/layers/convolution.hpp")  // an annex
+#include "gradus/annexes/layers/channel_norms.hpp"
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"

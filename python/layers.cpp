@@ -4,6 +4,7 @@
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
 #ifdef GRADUS_HAS_LAYERS  // an annex
+#include "gradus/annexes/layers/channel_norms.hpp"
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"
 #include "gradus/annexes/layers/self_attention.hpp"

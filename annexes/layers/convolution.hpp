@@ -1,13 +1,9 @@
-// Convolution, pooling and norms of channels: Conv1d, Conv2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d,
-// BatchNorm1d, BatchNorm2d and GroupNorm.
+// Convolution and pooling: Conv1d, Conv2d, MaxPool1d, MaxPool2d, AvgPool1d and AvgPool2d.
 //
-// Images are (N, C, H, W) for the 2-d layers and (N, C, L) for the 1-d layers; N may be missing, except in
-// norms. Parameters start with PyTorch's initial values, which constructors draw in the order of the members.
-// Ownership and thread-safety as in module.hpp, but a BatchNorm in training mode writes its buffers when it
-// is called, so it needs exclusive access.
+// Images are (N, C, H, W) for the 2-d layers and (N, C, L) for the 1-d layers; N may be missing. Parameters
+// start with PyTorch's initial values, which constructors draw in the order of the members. Ownership and
+// thread-safety as in module.hpp.
 #pragma once
-
-#include <optional>
 
 #include "gradus/annexes/layers/ops/windows.hpp"
 #include "gradus/autograd/random/random.hpp"
@@ -71,63 +67,5 @@ using MaxPool1d = Pool<MaxPoolOptions, max_pool1d>;  ///< the largest element of
 using MaxPool2d = Pool<MaxPoolOptions, max_pool2d>;  ///< the same of (N, C, H, W)
 using AvgPool1d = Pool<AvgPoolOptions, avg_pool1d>;  ///< the mean of each window of (N, C, L)
 using AvgPool2d = Pool<AvgPoolOptions, avg_pool2d>;  ///< the same of (N, C, H, W)
-
-/// Options of a BatchNorm1d or BatchNorm2d, with PyTorch's defaults.
-struct BatchNormOptions {
-  double eps = 1e-5;                     ///< added to the variance
-  std::optional<double> momentum = 0.1;  ///< share of the new batch in the running values; none: equal shares
-  bool affine = true;                    ///< whether it has a weight and a bias
-  bool track_running_stats = true;       ///< whether it has running values
-};
-
-/// batch_norm() with running values (Ioffe and Szegedy, arXiv 1502.03167).
-///
-/// In training mode a call normalizes with the batch's mean and variance and updates the buffers, which a
-/// copy of the module shares; not with an empty batch, nor when a checkpoint() calls it again. In evaluation
-/// mode it normalizes with the buffers, or with the batch if there are none.
-template <int dims>
-class BatchNorm : public Module {
- public:
-  /// Weight starts at 1, bias at 0. Throws Error unless num_features >= 1.
-  explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
-
-  Tensor operator()(const Tensor& x) const;  ///< (N, C, ...) -> (N, C, ...)
-  void visit(Visitor& v) override;
-
-  Tensor weight;               ///< (C) or undefined
-  Tensor bias;                 ///< (C) or undefined
-  Tensor running_mean;         ///< (C), a buffer, or undefined
-  Tensor running_var;          ///< (C), a buffer, or undefined
-  Tensor num_batches_tracked;  ///< () int64, a buffer, or undefined
-
- private:
-  BatchNormOptions options_;
-};
-
-using BatchNorm1d = BatchNorm<1>;  ///< of (N, C, L) or (N, C)
-using BatchNorm2d = BatchNorm<2>;  ///< of (N, C, H, W)
-
-/// Options of a GroupNorm, with PyTorch's defaults.
-struct GroupNormOptions {
-  double eps = 1e-5;   ///< added to the variance
-  bool affine = true;  ///< whether it has a weight and a bias
-};
-
-/// group_norm() (Wu and He, arXiv 1803.08494).
-class GroupNorm : public Module {
- public:
-  /// Weight starts at 1, bias at 0. Throws Error unless num_groups divides num_channels >= 1.
-  GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions& options = {});
-
-  Tensor operator()(const Tensor& x) const;  ///< (N, C, ...) -> (N, C, ...)
-  void visit(Visitor& v) override { v("weight", weight, Role::vector)("bias", bias, Role::vector); }
-
-  Tensor weight;  ///< (C) or undefined
-  Tensor bias;    ///< (C) or undefined
-
- private:
-  int64_t num_groups_;
-  double eps_;
-};
 
 }  // namespace gradus::nn

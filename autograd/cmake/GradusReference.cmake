@@ -17,7 +17,7 @@ foreach(header IN LISTS gradus_public_headers)
 endforeach()
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/reference/headers.dox" CONTENT "@gradus_header_pages@" @ONLY)
 set(gradus_doxyfile "${PROJECT_BINARY_DIR}/reference/Doxyfile")
-configure_file("${PROJECT_SOURCE_DIR}/autograd/cmake/reference/Doxyfile.in" "${gradus_doxyfile}" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/autograd/cmake/doxygen/Doxyfile.in" "${gradus_doxyfile}" @ONLY)
 
 if(DOXYGEN_FOUND)
   add_custom_target(reference
@@ -43,7 +43,7 @@ foreach(page README.md CONTRIBUTING.md CHANGELOG.md gradus.hpp docs data/README.
 endforeach()
 find_program(GRADUS_SPHINX sphinx-build)
 mark_as_advanced(GRADUS_SPHINX)
-set(gradus_site_settings "${PROJECT_SOURCE_DIR}/autograd/cmake/reference/site")
+set(gradus_site_settings "${PROJECT_SOURCE_DIR}/autograd/cmake/doxygen/site")
 set(gradus_pages "${PROJECT_BINARY_DIR}/docs/html")
 set(gradus_sphinx "${GRADUS_SPHINX}" -q -a -c "${gradus_site_settings}"
   -D "breathe_projects.gradus=${PROJECT_BINARY_DIR}/reference/xml" -D "html_title=gradus ${PROJECT_VERSION}")

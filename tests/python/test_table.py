@@ -7,7 +7,7 @@ import gradus
 import gradus.torch as torch
 from test_torch import both
 
-RECORD = pathlib.Path(__file__).resolve().parents[2] / "autograd" / "graph" / "record.hpp"
+RECORD = pathlib.Path(__file__).resolve().parents[2] / "autograd" / "graph" / "op_names.hpp"
 # How Python calls an operation that is no row of its own name.
 OTHERWISE = {"slice": "__getitem__", "index": "__getitem__", "pad": "_pad", "to": "to", "expand": "expand", "contiguous": "contiguous",
              "alias": "detach", "einsum": "_einsum"}

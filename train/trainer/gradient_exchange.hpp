@@ -1,6 +1,6 @@
 // GradientExchange: how the gradient of a step comes about. This class is the way of one process with one
 // micro-batch; make_exchange() also returns those of several micro-batches (micro_batches.cpp) and of several
-// ranks (shared_gradients.cpp). Not thread-safe.
+// ranks (gradient_exchange_on_ranks.cpp). Not thread-safe.
 //
 // The sum over M micro-batches is a binary tree over their numbers, so it has the same bits for every number
 // of ranks: of two neighbouring blocks of one size, the sums are added as soon as both are there; blocks that

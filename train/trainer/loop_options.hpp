@@ -23,7 +23,7 @@ struct LoopOptions {
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
 
   /// The precision of the gradients and updates that ranks exchange: float32 or bfloat16. With bfloat16,
-  /// results depend on the number of ranks: see shared_gradients.cpp.
+  /// results depend on the number of ranks: see gradient_exchange_on_ranks.cpp.
   DType wire = DType::float32;
 
   // Evaluations and saves do not change the training.

@@ -1,3 +1,4 @@
+#include "gradus/annexes/layers/channel_norms.hpp"
 #include "gradus/annexes/layers/convolution.hpp"
 
 #include "autograd/compare.hpp"

@@ -1,5 +1,6 @@
 // check_module passes sound models of these layers.
 #include "catch.hpp"
+#include "gradus/annexes/layers/channel_norms.hpp"
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"
 #include "gradus/annexes/layers/self_attention.hpp"

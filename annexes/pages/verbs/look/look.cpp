@@ -9,7 +9,7 @@
 
 #include "gradus/annexes/pages/look/look.hpp"
 #include "gradus/annexes/pages/page.hpp"
-#include "gradus/annexes/pages/verbs/look/report.hpp"
+#include "gradus/annexes/pages/verbs/look/print.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/terminal.hpp"

@@ -1,4 +1,4 @@
-#include "gradus/annexes/pages/verbs/look/report.hpp"
+#include "gradus/annexes/pages/verbs/look/print.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/annexes/pages/text.hpp"
+#include "gradus/annexes/pages/look/page.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/files/file.hpp"

@@ -1,4 +1,4 @@
-#include "gradus/annexes/pages/text.hpp"
+#include "gradus/annexes/pages/look/page.hpp"
 
 #include <bit>
 #include <cmath>
@@ -100,7 +100,7 @@ std::string text_page(const TextPage& page) {
   const auto dumped = [&data] { return data.dump(-1, ' ', false, TextJson::error_handler_t::replace); };
   data["shown"] = shown_tokens(look, std::ssize(dumped()));
   data["heads"] = heads_json(look, data["shown"]);
-  return html({.title = page.title, .data = dumped(), .scripts = {embedded_file("text.js")}});
+  return html({.title = page.title, .data = dumped(), .scripts = {embedded_file("look.js")}});
 }
 
 }  // namespace gradus::pages
