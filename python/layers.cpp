@@ -13,13 +13,7 @@
 namespace gradus::python {
 namespace {
 
-using T = const Tensor&;
-using N = int64_t;
-using D = double;
-using B = bool;
-using G = const Random&;
-using OptionalN = const std::optional<int64_t>&;
-using Words = const std::string&;
+using namespace arguments;
 
 // A module whose members a module of Python lists: its parameters, its buffers, and the layers in it.
 class Assembly : public nn::Module {
@@ -195,11 +189,11 @@ void add_layers(Table& t) {
   l(":MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False, generator=None)", [](N dim, N heads, D p, B bias, OptionalN k, OptionalN v, B first, G g) { return made(nn::CrossAttention(dim, heads, g, {p, bias, k, v, first}), p > 0); });
   l(":TransformerEncoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerEncoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
   l(":TransformerDecoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerDecoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
-#define CONV(dims) [](N in, N out, const Ints& size, const Ints& stride, const Ints& padding, const Ints& dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
+#define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
   l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
   l(":Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
-  l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
-  l(":AvgPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](I size, I stride, I padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":AvgPool2d(kernel_size, stride=None, padding=0)", [](I size, I stride, I padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
   l(":BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm1d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
   l(":BatchNorm2d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm2d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
   l(":GroupNorm(num_groups, num_channels, eps=1e-05, affine=True)", [](N groups, N channels, D eps, B affine) { return made(nn::GroupNorm(groups, channels, {.eps = eps, .affine = affine})); });

@@ -35,6 +35,23 @@
 
 namespace gradus::python {
 
+/// The types of arguments, as rows name them.
+namespace arguments {
+using T = const Tensor&;
+using O = const Operand&;
+using I = const Ints&;
+using S = const Shape&;
+using G = const Random&;
+using N = int64_t;
+using D = double;
+using B = bool;
+using V = const Device&;
+using Words = const std::string&;
+using OptionalDtype = const std::optional<DType>&;
+using OptionalN = const std::optional<int64_t>&;
+using OptionalD = const std::optional<double>&;
+}  // namespace arguments
+
 inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operation releases the GIL
 inline constexpr size_t kMaxArguments = 20;   ///< of an operation
 

@@ -13,19 +13,7 @@
 namespace gradus::python {
 namespace {
 
-// The types of arguments.
-using T = const Tensor&;
-using O = const Operand&;
-using I = const Ints&;
-using S = const Shape&;
-using G = const Random&;
-using N = int64_t;
-using D = double;
-using B = bool;
-using V = const Device&;
-using OptionalDtype = const std::optional<DType>&;
-using OptionalN = const std::optional<int64_t>&;
-using OptionalD = const std::optional<double>&;
+using namespace arguments;
 // The result of max() and min(): of all elements or with another tensor, or along a dimension.
 using OneOrBoth = std::variant<Tensor, ValuesAndIndices>;
 

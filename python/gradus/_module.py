@@ -26,6 +26,7 @@ class Module:
     """
 
     training = True
+    __eq__, __hash__ = object.__eq__, object.__hash__  # also of lists and dictionaries of modules
 
     def forward(self, *args: Any, **options: Any) -> Any:
         """What the call computes."""
@@ -190,7 +191,7 @@ class Module:
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple, dict)) and not isinstance(value, Module):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _items(f"{name}.{key}", item)
     else:

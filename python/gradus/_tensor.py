@@ -15,11 +15,14 @@ from ._types import Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, f
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
 
 
-def _shape_of(data: Any) -> list[int]:
-    """The shape of nested lists. Raises Error unless they are nested to one depth, with one length at each."""
+def _flatten(data: Any, numbers: list[Any]) -> list[int]:
+    """Appends the numbers of nested lists. Returns their shape; raises Error unless all lists at one depth have one length."""
+    if not isinstance(data, (list, tuple, float, int)) and hasattr(data, "tolist"):
+        data = data.tolist()
     if not isinstance(data, (list, tuple)):
-        return list(getattr(data, "shape", ()))
-    shapes = [_shape_of(item) for item in data]
+        numbers.append(data if isinstance(data, (float, int)) else operator.index(data))
+        return []
+    shapes = [_flatten(item, numbers) for item in data]
     for other in shapes[1:]:
         if len(other) != len(shapes[0]):
             raise Error("[tensor] lists must be nested to one depth, got others.")
@@ -28,21 +31,10 @@ def _shape_of(data: Any) -> list[int]:
     return [len(data), *(shapes[0] if shapes else [])]
 
 
-def _numbers_of(data: Any, numbers: list[Any]) -> list[Any]:
-    """The numbers of nested lists, appended to `numbers`."""
-    if not isinstance(data, (list, tuple, float, int)) and hasattr(data, "tolist"):
-        data = data.tolist()
-    if isinstance(data, (list, tuple)):
-        for item in data:
-            _numbers_of(item, numbers)
-    else:
-        numbers.append(data if isinstance(data, (float, int)) else operator.index(data))
-    return numbers
-
-
 def _of_lists(data: Any) -> Tensor:
+    numbers: list[Any] = []
     try:
-        shape, numbers = _shape_of(data), _numbers_of(data, [])
+        shape = _flatten(data, numbers)
     except TypeError:
         raise Error(f"[tensor] takes numbers, nested lists of them, arrays and tensors, got {type(data).__name__}"
                     f"{' with others' if isinstance(data, (list, tuple)) else ''}.") from None

@@ -1,14 +1,14 @@
 """Modes, derivatives of functions, and operations of one's own."""
 from __future__ import annotations
 
-import functools
+import contextlib
 from typing import Any, Callable, Sequence
 
 from . import _core
 from ._core import Error, Tensor
 
 
-class _Mode:
+class _Mode(contextlib.ContextDecorator):
     """A setting of this thread, for a with block or a function that it decorates."""
 
     _get: Callable[[], Any]
@@ -25,13 +25,6 @@ class _Mode:
 
     def __exit__(self, *_: Any) -> None:
         type(self)._set(self._before.pop())
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def run(*args: Any, **options: Any) -> Any:
-            with type(self)(self._value):
-                return function(*args, **options)
-        return run
 
 
 def _mode(name: str, doc: str, get: Callable[[], Any], put: Callable[[Any], None], value: Any) -> type[_Mode]:

@@ -278,7 +278,7 @@ class Training(unittest.TestCase):
         seen = []
         gradus.fit(model, loss, batch, steps=30, optimizer=("muon", {"momentum": 0.9}), on_step=seen.append, batch=16, lr=0.01)
         self.assertLess(seen[-1]["loss"], 0.7 * seen[0]["loss"])
-        with self.assertRaisesRegex(TypeError, "no argument 'stepz'"):
+        with self.assertRaisesRegex(TypeError, "no option 'stepz'"):
             gradus.fit(model, loss, batch, stepz=3)
         with self.assertRaisesRegex(Error, "got adamw with {'momentum': 0.9}"):
             gradus.fit(model, loss, batch, optimizer=("adamw", {"momentum": 0.9}))

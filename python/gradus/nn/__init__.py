@@ -67,80 +67,56 @@ class Identity(Module):
         return input
 
 
-class ModuleDict(Module):
-    """Modules by name."""
-
-    _modules: dict[str, Any]
-
-    def __init__(self, modules: Any = ()) -> None:
-        self._modules = dict(modules)
+class ModuleDict(Module, dict[str, Any]):
+    """A dictionary of modules, which are attributes, too."""
 
     def _members(self) -> Iterator[tuple[str, Any]]:
-        return ((name, module) for name, module in self._modules.items() if isinstance(module, Module))
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._modules[key]
-
-    def __setitem__(self, key: Any, module: Any) -> None:
-        self._modules[key] = module
+        yield from super()._members()
+        yield from ((name, module) for name, module in self.items() if isinstance(module, Module))
 
     def __getattr__(self, name: str) -> Any:
-        if name in vars(self).get("_modules", ()):
-            return self._modules[name]
+        if name in self.keys():
+            return dict.__getitem__(self, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def keys(self) -> Any:
-        """The names."""
-        return self._modules.keys()
 
-    def items(self) -> Any:
-        """Names and modules."""
-        return self._modules.items()
+class ModuleList(Module, list[Any]):
+    """A list of modules, named 0, 1, ... An ordinary list as an attribute does the same."""
 
-    def values(self) -> Any:
-        """The modules."""
-        return self._modules.values()
-
-
-class ModuleList(ModuleDict):
-    """Modules in a row, named 0, 1, ... An ordinary list as an attribute does the same."""
-
-    def __init__(self, modules: Any = ()) -> None:
-        super().__init__((str(i), module) for i, module in enumerate(modules))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        yield from super()._members()
+        yield from ((str(i), module) for i, module in enumerate(self))
 
     def __getitem__(self, i: Any) -> Any:
-        found = list(self._modules.values())[i]
-        if not isinstance(i, slice):
-            return found
-        part = copy.copy(self)
-        part._modules = {str(n): module for n, module in enumerate(found)}
-        return part
+        return type(self)(super().__getitem__(i)) if isinstance(i, slice) else super().__getitem__(i)
 
-    def __setitem__(self, i: int, module: Module) -> None:
-        self._modules[str(i % len(self))] = module
-
-    def append(self, module: Module) -> ModuleList:
-        """Adds one at the end."""
-        self._modules[str(len(self))] = module
+    def append(self, module: Module) -> ModuleList:  # type: ignore[override]
+        """Adds one at the end. Returns itself."""
+        super().append(module)
         return self
 
 
-class Sequential(ModuleList):
+class Sequential(ModuleDict):
     """Calls its modules one after another. They are arguments, or a dictionary with their names."""
 
     def __init__(self, *modules: Any) -> None:
-        super().__init__(modules)
-        if len(modules) == 1 and isinstance(modules[0], dict):
-            self._modules = dict(modules[0])
+        is_named = len(modules) == 1 and isinstance(modules[0], dict) and not isinstance(modules[0], Module)
+        super().__init__(modules[0] if is_named else {str(i): module for i, module in enumerate(modules)})
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values())
+
+    def __getitem__(self, i: Any) -> Any:
+        names = list(self.keys())[i]
+        return Sequential({name: self.get(name) for name in names}) if isinstance(i, slice) else self.get(names)
+
+    def __setitem__(self, i: Any, module: Module) -> None:
+        super().__setitem__(i if isinstance(i, str) else list(self.keys())[i], module)
+
+    def append(self, module: Module) -> Sequential:
+        """Adds one at the end. Returns itself."""
+        self[str(len(self))] = module
+        return self
 
     def forward(self, input: Any) -> Any:
         for module in self:

@@ -10,6 +10,7 @@ A name that is not here raises an AttributeError that says which is the nearest.
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import math
 import os
@@ -86,14 +87,7 @@ def seed() -> builtins.int:
     return _seed
 
 
-def get_rng_state() -> str:
-    """The state of the stream, for set_rng_state()."""
-    return default_generator.get_state()
-
-
-def set_rng_state(state: str) -> None:
-    """Continues the stream from a state."""
-    default_generator.set_state(state)
+get_rng_state, set_rng_state, discard = default_generator.get_state, default_generator.set_state, default_generator.discard
 
 
 class Generator(gradus.Generator):
@@ -108,11 +102,6 @@ class Generator(gradus.Generator):
         return self
 
 
-def discard(n: builtins.int) -> None:
-    """Drops n words of 32 bits of the stream."""
-    default_generator.discard(n)
-
-
 def raw32(n: builtins.int) -> Tensor:
     """The next n words of 32 bits, int64 (n)."""
     return tensor([default_generator.next() for _ in range(n)], dtype=int64)
@@ -125,14 +114,7 @@ def is_tensor(x: Any) -> builtins.bool:
     return isinstance(x, Tensor)
 
 
-def FloatTensor(data: Any) -> Tensor:
-    """tensor(data, dtype=float32)."""
-    return tensor(data, dtype=float32)
-
-
-def LongTensor(data: Any) -> Tensor:
-    """tensor(data, dtype=int64)."""
-    return tensor(data, dtype=int64)
+FloatTensor, LongTensor = functools.partial(tensor, dtype=float32), functools.partial(tensor, dtype=int64)
 
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
