@@ -106,6 +106,13 @@ Made made(M module, bool draws = false) {
   return std::make_shared<Layer>(Layer{nn::AnyModule(std::move(module)), draws});
 }
 
+// The features of a shape: layers normalize the last dimension.
+N only(I shape) {
+  if (shape.values.size() != 1)
+    fail("module", "normalized_shape must have one dimension, got ", shape.values.size(), ".");
+  return shape.values[0];
+}
+
 py::object call(const Made& layer, T x, G g) {
   const bool is_long = is_large(x) || x.requires_grad();
   return py::cast(run(*layer, is_long, g, [&](Generator* drop) { return layer->any(x, drop); }));
@@ -172,9 +179,9 @@ void add_layers(Table& t) {
   Table l = t.part("layers");
   l(":Linear(in_features, out_features, bias=True, generator=None)", [](N in, N out, B bias, G g) { return made(nn::Linear(in, out, g, {.bias = bias})); });
   l(":Embedding(num_embeddings, embedding_dim, generator=None)", [](N rows, N dim, G g) { return made(nn::Embedding(rows, dim, g)); });
-  l(":Dropout(p=0.5)", [](D p) { return made(nn::Dropout(p), p > 0); });
-  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](N features, D eps, B bias) { return made(nn::LayerNorm(features, {.eps = eps, .bias = bias})); });
-  l(":RMSNorm(normalized_shape, eps=None)", [](N features, const std::optional<double>& eps) { return made(nn::RMSNorm(features, {.eps = eps})); });
+  l(":Dropout(p=0.5, inplace=False)", [](D p, B) { return made(nn::Dropout(p), p > 0); });
+  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](I shape, D eps, B bias) { return made(nn::LayerNorm(only(shape), {.eps = eps, .bias = bias})); });
+  l(":RMSNorm(normalized_shape, eps=None)", [](I shape, OptionalD eps) { return made(nn::RMSNorm(only(shape), {.eps = eps})); });
   l(":MLP(n_embd, hidden, bias=True, dropout=0.0, generator=None)", [](N n, N hidden, B bias, D p, G g) { return made(nn::MLP(n, hidden, g, {.bias = bias, .dropout = p}), p > 0); });
   l(":SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
   l(":MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });

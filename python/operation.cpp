@@ -87,11 +87,16 @@ void name_result(const Operation& op, PyObject* const* values, PyObject* result)
   if (is_tensor(result)) {
     const Tensor& y = tensor_of(result);
     if (op.names.empty() || !y.requires_grad()) return;
-    const size_t i = op.rule == "dim"      ? values[1] != Py_None
-                     : op.rule == "tensor" ? is_tensor(values[1])
-                     : op.rule == "copy"   ? y.impl()->storage != tensor_of(values[0]).impl()->storage
-                     : op.rule == "ndim"   ? static_cast<size_t>(y.dim())
-                                           : 0;
+    const auto dims = [values](size_t i) { return tensor_of(values[i]).dim(); };
+    const size_t i = op.rule == "dim"       ? (values[1] != Py_None) + is_tensor(values[1])
+                     : op.rule == "int"     ? PyLong_Check(values[1])
+                     : op.rule == "tensor"  ? is_tensor(values[op.arguments.size() - 1])
+                     : op.rule == "copy"    ? y.impl()->storage != tensor_of(values[0]).impl()->storage
+                     : op.rule == "product" ? (y.dim() > 1    ? 0
+                                               : y.dim() == 0 ? 1
+                                               : dims(1) == 1 ? 2
+                                                              : 3)
+                                            : 0;
     if (i < op.names.size() && !op.names[i].empty())
       reinterpret_cast<TensorObject*>(result)->grad_fn = op.names[i].c_str();
   } else if (PyTuple_Check(result)) {
@@ -192,8 +197,7 @@ py::object make_operation(const std::string& name, std::string_view signature, c
       *(object->operation = new Operation{name, std::string(signature.substr(0, close + 1)), f, in_place});
   object->name = py::cast(op.name).release().ptr();
   object->signature = py::cast(op.signature).release().ptr();
-  object->types =
-      py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
+  object->types = py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
   if (close + 2 < signature.size()) set_names(op, signature.substr(close + 2));
   for (const std::string_view argument : split(signature.substr(1, op.signature.size() - 2), ", "))
     op.arguments.push_back(argument_from(argument));

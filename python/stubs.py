@@ -16,7 +16,7 @@ ALIASES = {"torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.u
 HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"
 HOMES = {"builtins": "int float bool str bytes list tuple dict set type object", "typing": "Any Callable Iterator Sequence Optional Union List "
          "Dict Tuple Set Literal", "_core": "Tensor Generator HookHandle Activations Tokenizer Error", "_types": "dtype Size Parameter ValuesAndIndices",
-         "_module": "Module Layer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler"}
+         "_module": "Module Layer TensorLayer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler"}
 HOME = {name: f"{home}.{name}" for home, names in HOMES.items() for name in names.split()}
 GENERIC = {"dict": "[typing.Any, typing.Any]", "tuple": "[typing.Any, ...]", "Callable": "[..., typing.Any]", "OrderedDict": "[typing.Any, typing.Any]"}
 KINDS = inspect.Parameter
@@ -49,10 +49,11 @@ def signature_of(f, types_=None, is_method=False, owner=""):
         if is_method and i == 0:
             parts.append(p.name)
             continue
-        kind = typed(types_[i] if types_ else p.annotation, owner)
+        kind = typed(types_[i].replace("List[", "Sequence[") if types_ else p.annotation, owner)
         optional = " | None" if p.default is None and "None" not in kind and "Any" not in kind else ""
         parts.append(f"{name}: {kind}{optional}" + ("" if p.default is KINDS.empty else " = ..."))
-    result = "_types.Size" if types_ and types_[-1].startswith("int |") else typed(types_[-1] if types_ else result, owner)
+    result = types_[-1] if types_ else result
+    result = {"int | S": "_types.Size", "Union[i": "typing.Any"}.get(str(result)[:7]) or typed(result, owner)  # size() gives one or all
     return f"({', '.join(parts)}) -> {result}"
 
 
@@ -86,7 +87,7 @@ def callable_line(name, f, is_method=False, owner=""):
 
 def class_lines(name, cls):
     bases = ", ".join("builtins.tuple[typing.Any, ...]" if hasattr(b, "_fields") else b.__name__ if b.__module__ == cls.__module__ != "gradus._core"
-                      and b.__name__ != name else typed(b.__name__) for b in cls.__bases__ if b.__name__ not in ("object", "pybind11_object"))
+                      and b.__name__ not in (name, *HOME) else typed(b.__name__) for b in cls.__bases__ if b.__name__ not in ("object", "pybind11_object"))
     lines = []
     is_exception = issubclass(cls, BaseException)
     skipped = {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__slots__", "__signature__"}

@@ -91,7 +91,8 @@ class PythonObserver : public train::Observer {
 using Chosen = std::optional<std::tuple<std::string, Numbers, bool>>;
 
 // loss(batch, training), batches(batch), rate(step), on_step(report) and stops() are Python's.
-py::dict fit(const std::shared_ptr<nn::Module>& module, const std::function<Tensor(std::vector<Tensor>, bool)>& loss,
+py::dict fit(const std::shared_ptr<nn::Module>& module,
+             const std::function<Tensor(std::vector<Tensor>, bool)>& loss,
              const std::function<std::vector<Tensor>(int64_t)>& batches, const std::string& folder,
              const std::vector<std::vector<Tensor>>& validation, const Chosen& optimizer,
              const std::function<double(int64_t)>& rate, const py::object& on_step,

@@ -15,7 +15,7 @@ from ._tensor import (allclose, as_tensor, einsum, equal, isclose, linspace, man
 from .gradcheck import gradcheck
 from .models import (Decoder, Intervention, ablate, fit, load, load_file, patch, pretrained, save_file, scale, watch)
 from .autograd import (Function, autocast, backward, checkpoint, detect_anomaly, enable_grad, grad, hessian, jacobian,
-                       no_grad, set_grad_enabled)
+                       no_grad, per_example_gradients, set_grad_enabled)
 
 globals().update({name: value for name, value in vars(_core).items()  # the operations
                   if type(value).__name__ == "operation" and not name.startswith("_")})

@@ -20,7 +20,7 @@ from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
-from gradus import Error, Tensor, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor, zeros
+from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor, zeros
 from gradus import bool_ as bool  # noqa: A004
 from gradus._files import load, save
 from gradus._missing import missing
@@ -119,7 +119,8 @@ FloatTensor, LongTensor = functools.partial(tensor, dtype=float32), functools.pa
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    return gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
+    both = gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
+    return tuple(_core._named(x, "StdMeanBackward0") for x in both)  # type: ignore[return-value]
 
 
 def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
