@@ -88,13 +88,6 @@ py::dict state_dict(const nn::Module& module) {
   return ordered;
 }
 
-std::pair<std::vector<std::string>, std::vector<std::string>> load_state_dict(nn::Module& module,
-                                                                              const nn::StateDict& state,
-                                                                              bool strict) {
-  const nn::LoadReport report = module.load_state_dict(state, strict);
-  return {report.missing, report.unexpected};
-}
-
 Made copied(const Layer& layer) {
   const auto copy = std::make_shared<Layer>(layer);
   nn::detail::own_tensors(copy->module());
@@ -167,7 +160,7 @@ void add_layers(Table& t) {
       .def("named_parameters", &named_parameters)
       .def("named_buffers", &Module::named_buffers)
       .def("state_dict", &state_dict)
-      .def("load_state_dict", &load_state_dict)
+      .def("load_state_dict", [](Module& self, const nn::StateDict& state, bool strict) { const nn::LoadReport r = self.load_state_dict(state, strict); return std::pair(r.missing, r.unexpected); })
       .def("summary", &Module::summary);
   py::class_<Assembly, Module, std::shared_ptr<Assembly>>(t.module, "Assembly").def(py::init<const std::vector<std::pair<std::string, py::object>>&, bool>());
   py::class_<Layer, Made>(t.module, "Layer")

@@ -39,11 +39,13 @@ PyObject* new_object(PyTypeObject* type, Tensor tensor) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-// Tensor(data): another object on the same values, outside the graph; for classes that derive from it.
+// Tensor(x): another object on the same values, outside the graph; for classes that derive from it.
+// Tensor(data): float32.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* data = nullptr;
-  if (!PyArg_ParseTuple(args, "O!", registered().tensor, &data)) return nullptr;
-  return new_object(type, tensor_of(data).detach());
+  if (!PyArg_ParseTuple(args, "O", &data)) return nullptr;
+  if (is_tensor(data)) return new_object(type, tensor_of(data).detach());
+  return PyObject_CallFunction(registered().make_tensor, "Os", data, "float32");
 }
 
 void tensor_dealloc(PyObject* self) {
@@ -69,13 +71,12 @@ PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT
                     slots};
 
 void set_error(const Error& e) {
-  const bool failed = dynamic_cast<const RunError*>(&e) != nullptr;
   const std::string_view text = e.what();
   const bool is_place =
       text.find("] index must be in [") != text.npos || text.find("] dim must be in [") != text.npos;
-  PyErr_SetString(failed     ? registered().run_error
-                  : is_place ? registered().place_error
-                             : registered().error,
+  PyErr_SetString(dynamic_cast<const RunError*>(&e) ? registered().run_error
+                  : is_place                        ? registered().place_error
+                                                    : registered().error,
                   e.what());
 }
 

@@ -86,6 +86,11 @@ Tensor common(T x, T y) {
   return mine ? x : x.to(y.dtype());
 }
 
+// x for an operation with a number: whole numbers meet a float as floats.
+Tensor with_number(T x, O y) {
+  return !x.defined() || is_floating(x.dtype()) || y.is_whole() ? x : x.to(DType::float32);
+}
+
 Tensor added(T a, T b, D alpha) { return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha); }
 Tensor subtracted(T a, T b, D alpha) {
   return common(a, b) - (alpha == 1 ? common(b, a) : common(b, a) * alpha);
@@ -250,16 +255,16 @@ void set_data(py::handle self, T from) {
 
 void add_operations(Table& t) {
   // -- arithmetic
-  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : a + b.number * alpha; });
-  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : a - b.number * alpha; });
-  t("*mul multiply __mul__(input, other)", BINARY(mul, a * b.number));
+  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : with_number(a, b) + b.number * alpha; });
+  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
+  t("*mul multiply __mul__(input, other)", BINARY(mul, with_number(a, b) * b.number));
   t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
-  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(a.tensor, b.number); });
+  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
   t("remainder __mod__(input, other) Remainder0", [](T a, O b) { const Tensor y = tensor_of_operand(b, {a}); return a - quotient(a, y) * y; });
-  t(".__radd__(input, other)", [](T a, O b) { return b.number + a; });
-  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - a; });
-  t(".__rmul__(input, other)", [](T a, O b) { return b.number * a; });
+  t(".__radd__(input, other)", [](T a, O b) { return b.number + with_number(a, b); });
+  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - with_number(a, b); });
+  t(".__rmul__(input, other)", [](T a, O b) { return b.number * with_number(a, b); });
   t(".__rtruediv__(input, other) Mul0", [](T a, O b) { return b.number / a; });
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
   t("maximum(input, other) Maximum0", of<static_cast<Tensor (*)(T, T)>(maximum)>);
@@ -362,7 +367,7 @@ void add_operations(Table& t) {
   t("*tril(input, diagonal=0)", of<tril>);
   t("*triu(input, diagonal=0)", of<triu>);
   t(":_pad(input, dim, size, start, step=1)", of<pad>);
-  t("nonzero(input)", of<nonzero>);
+  t("nonzero argwhere(input)", of<nonzero>);
   t(":one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
   t("transpose swapaxes swapdims(input, dim0, dim1)", [](T x, N a, N b) { return x.transpose(a, b); });
@@ -378,7 +383,7 @@ void add_operations(Table& t) {
   t(".expand_as(input, other)", [](T x, T other) { return x.expand(other.shape()); });
   t(".repeat(input, *repeats) Repeat0", of<repeated>);
   t("flip(input, *dims) Flip0", of<flipped>);
-  t("flatten(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
+  t("flatten ravel(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
   t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
   t("unsqueeze(input, dim)", [](T x, N dim) { return x.unsqueeze(dim); });
   t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
@@ -399,10 +404,11 @@ void add_operations(Table& t) {
   t("trace(input) Trace0", [](T x) { return sum(diagonal(x)); });
   t("mv(input, vec) Mv0", of<matmul>);
   t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
-  t("addmm(input, mat1, mat2) Addmm0", [](T x, T a, T b) { return x + mm(a, b); });
-  t("baddbmm(input, batch1, batch2) Baddbmm0", [](T x, T a, T b) { return x + bmm(a, b); });
+  t("diagonal(input) Diagonal0", of<diagonal>);
   t("tile(input, *dims) Repeat0", of<repeated>);
-  t("argwhere(input)", of<nonzero>);
+  t("median(input) Median0", [](T x) { return sort(x.flatten(), 0, false).values.select(0, (x.numel() - 1) / 2); });
+  t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
+  t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
   t(":_named(input, name)", of<named>);
   // -- values in place, not recorded
   t(".copy_(input, source)", [](py::handle x, T source) { tensor_of(x.ptr()).detach().copy_(source); return x; });

@@ -52,14 +52,9 @@ data::Batch batch_from(const std::vector<Tensor>& parts) {
 template <class F>
 auto with_stream(Generator* generator, const F& f) {
   const py::gil_scoped_acquire lock;
-  struct Swapped {
-    explicit Swapped(Generator* g) : generator(g) { swap(); }
-    ~Swapped() { swap(); }
-    void swap() const {
-      if (generator) std::swap(default_stream()->generator, *generator);
-    }
-    Generator* generator;
-  } const swapped(generator);
+  const auto swap = [](Generator* given) { std::swap(default_stream()->generator, *given); };
+  if (generator) swap(generator);
+  const std::unique_ptr<Generator, decltype(swap)> back(generator, swap);
   return f();
 }
 

@@ -120,6 +120,17 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int) -> Tensor:
     return input.index_select(dim, _core.arange(input.size(dim) * repeats) // repeats)
 
 
+def bincount(input: Tensor, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
+    size = max(minlength, int(input.max().item()) + 1 if input.numel() else 0)
+    return _core.zeros(size, dtype=int64).scatter_add(0, input, _core.ones_like(input))
+
+
+def unique(input: Tensor) -> Tensor:
+    """The different elements, in order."""
+    return tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+
+
 _printed: dict[str, Any] = {}
 
 
@@ -230,7 +241,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0)),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
-    "__reduce__": _reduce, "type": _type,
+    "__reduce__": _reduce, "type": _type, "bincount": bincount, "unique": unique,
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
 for _name, _method in _METHODS.items():

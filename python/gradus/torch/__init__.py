@@ -20,7 +20,7 @@ from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
-from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor, zeros
+from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor
 from gradus import bool_ as bool  # noqa: A004
 from gradus._files import load, save
 from gradus._missing import missing
@@ -123,17 +123,6 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, kee
     return tuple(_core._named(x, "StdMeanBackward0") for x in both)  # type: ignore[return-value]
 
 
-def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
-    """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
-    size = builtins.max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
-    return zeros(size, dtype=int64).scatter_add(0, input, gradus.ones_like(input))
-
-
-def unique(input: Tensor, sorted: builtins.bool = True) -> Tensor:
-    """The different elements, in order."""
-    return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
-
-
 def finfo(dtype: Any) -> Any:
     """The limits of float32 or float64: eps, max, min and tiny."""
     bits, powers = (24, 128) if dtype is float32 else (53, 1024)
@@ -146,6 +135,7 @@ def get_default_dtype() -> dtype:
     return float32
 
 
+cosine_similarity = nn.functional.cosine_similarity
 inference_mode = gradus.no_grad
 cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=manual_seed, manual_seed_all=manual_seed)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),
