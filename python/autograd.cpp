@@ -6,6 +6,7 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/backward_pass.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
+#include "gradus/autograd/functional/functional.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/print.hpp"
@@ -200,6 +201,9 @@ void add_autograd(Table& t) {
   t(".register_hook(input, hook)", [](const Tensor& x, const std::function<Tensor(const Tensor&)>& hook) { return x.register_hook(GradHook(hook)); });
   t(":_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)", of<grad_of>);
   t(":_backward(tensors, gradients, retain_graph, create_graph)", of<backward_of>);
+  t(":_jacobian(function, x, create_graph)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool create_graph) { return jacobian(f, x, {.create_graph = create_graph}); });
+  t(":_hessian(function, x)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x) { return hessian(f, x); });
+  t(":_per_example_gradients(losses, parameters, batch)", [](const std::function<Tensor(Tensors)>& losses, Tensors parameters, Tensors batch) { return per_example_gradients(losses, parameters, batch); });
   t(":_record_function(name, outputs, inputs, rule)", of<record_function>);
   t(":_checkpoint(function, inputs)", of<checkpoint_of>);
   t(":_gradcheck(function, inputs, order, eps, tolerance, directions, elementwise, seed)", of<gradcheck_of>);

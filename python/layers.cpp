@@ -14,13 +14,7 @@
 namespace gradus::python {
 namespace {
 
-using T = const Tensor&;
-using N = int64_t;
-using D = double;
-using B = bool;
-using G = const Random&;
-using OptionalN = const std::optional<int64_t>&;
-using Words = const std::string&;
+using namespace arguments;
 
 // A module whose members a module of Python lists: its parameters, its buffers, and the layers in it.
 class Assembly : public nn::Module {
@@ -95,13 +89,6 @@ py::dict state_dict(const nn::Module& module) {
   return ordered;
 }
 
-std::pair<std::vector<std::string>, std::vector<std::string>> load_state_dict(nn::Module& module,
-                                                                              const nn::StateDict& state,
-                                                                              bool strict) {
-  const nn::LoadReport report = module.load_state_dict(state, strict);
-  return {report.missing, report.unexpected};
-}
-
 Made copied(const Layer& layer) {
   const auto copy = std::make_shared<Layer>(layer);
   nn::detail::own_tensors(copy->module());
@@ -111,6 +98,13 @@ Made copied(const Layer& layer) {
 template <class M>
 Made made(M module, bool draws = false) {
   return std::make_shared<Layer>(Layer{nn::AnyModule(std::move(module)), draws});
+}
+
+// The features of a shape: layers normalize the last dimension.
+N only(I shape) {
+  if (shape.values.size() != 1)
+    fail("module", "normalized_shape must have one dimension, got ", shape.values.size(), ".");
+  return shape.values[0];
 }
 
 py::object call(const Made& layer, T x, G g) {
@@ -167,7 +161,7 @@ void add_layers(Table& t) {
       .def("named_parameters", &named_parameters)
       .def("named_buffers", &Module::named_buffers)
       .def("state_dict", &state_dict)
-      .def("load_state_dict", &load_state_dict)
+      .def("load_state_dict", [](Module& self, const nn::StateDict& state, bool strict) { const nn::LoadReport r = self.load_state_dict(state, strict); return std::pair(r.missing, r.unexpected); })
       .def("summary", &Module::summary);
   py::class_<Assembly, Module, std::shared_ptr<Assembly>>(t.module, "Assembly").def(py::init<const std::vector<std::pair<std::string, py::object>>&, bool>());
   py::class_<Layer, Made>(t.module, "Layer")
@@ -179,9 +173,9 @@ void add_layers(Table& t) {
   Table l = t.part("layers");
   l(":Linear(in_features, out_features, bias=True, generator=None)", [](N in, N out, B bias, G g) { return made(nn::Linear(in, out, g, {.bias = bias})); });
   l(":Embedding(num_embeddings, embedding_dim, generator=None)", [](N rows, N dim, G g) { return made(nn::Embedding(rows, dim, g)); });
-  l(":Dropout(p=0.5)", [](D p) { return made(nn::Dropout(p), p > 0); });
-  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](N features, D eps, B bias) { return made(nn::LayerNorm(features, {.eps = eps, .bias = bias})); });
-  l(":RMSNorm(normalized_shape, eps=None)", [](N features, const std::optional<double>& eps) { return made(nn::RMSNorm(features, {.eps = eps})); });
+  l(":Dropout(p=0.5, inplace=False)", [](D p, B) { return made(nn::Dropout(p), p > 0); });
+  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](I shape, D eps, B bias) { return made(nn::LayerNorm(only(shape), {.eps = eps, .bias = bias})); });
+  l(":RMSNorm(normalized_shape, eps=None)", [](I shape, OptionalD eps) { return made(nn::RMSNorm(only(shape), {.eps = eps})); });
   l(":MLP(n_embd, hidden, bias=True, dropout=0.0, generator=None)", [](N n, N hidden, B bias, D p, G g) { return made(nn::MLP(n, hidden, g, {.bias = bias, .dropout = p}), p > 0); });
   l(":SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
   l(":MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });
@@ -196,11 +190,11 @@ void add_layers(Table& t) {
   l(":MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False, generator=None)", [](N dim, N heads, D p, B bias, OptionalN k, OptionalN v, B first, G g) { return made(nn::CrossAttention(dim, heads, g, {p, bias, k, v, first}), p > 0); });
   l(":TransformerEncoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerEncoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
   l(":TransformerDecoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)", [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerDecoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
-#define CONV(dims) [](N in, N out, const Ints& size, const Ints& stride, const Ints& padding, const Ints& dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
+#define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, autograd::PerDim(size.values), g, {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values), .dilation = autograd::PerDim(dilation.values), .groups = groups, .bias = bias})); }
   l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
   l(":Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
-  l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
-  l(":AvgPool2d(kernel_size, stride=None, padding=0)", [](const Ints& size, const Ints& stride, const Ints& padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](I size, I stride, I padding) { return made(nn::MaxPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
+  l(":AvgPool2d(kernel_size, stride=None, padding=0)", [](I size, I stride, I padding) { return made(nn::AvgPool2d(autograd::PerDim(size.values), {.stride = autograd::PerDim(stride.values), .padding = autograd::PerDim(padding.values)})); });
   l(":BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm1d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
   l(":BatchNorm2d(num_features, eps=1e-05, momentum=0.1, affine=True)", [](N n, D eps, D momentum, B affine) { return made(nn::BatchNorm2d(n, {.eps = eps, .momentum = momentum, .affine = affine})); });
   l(":GroupNorm(num_groups, num_channels, eps=1e-05, affine=True)", [](N groups, N channels, D eps, B affine) { return made(nn::GroupNorm(groups, channels, {.eps = eps, .affine = affine})); });

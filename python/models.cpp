@@ -12,8 +12,7 @@ namespace {
 
 using Path = std::filesystem::path;
 using models::Decoder;
-using OptionalN = const std::optional<int64_t>&;
-using OptionalB = const std::optional<bool>&;
+using Config = models::DecoderConfig;
 
 Decoder& decoder_of(const Made& layer) { return layer->any.get<Decoder>(); }
 
@@ -22,33 +21,11 @@ Made layer_of(Decoder model) {
   return std::make_shared<Layer>(Layer{nn::AnyModule(std::move(model)), draws});
 }
 
-// A new decoder of a preset or an architecture, with other sizes.
-Made make_decoder(const std::string& name, const Random& g, OptionalN vocab_size, OptionalN block_size,
-                  OptionalN n_layer, OptionalN n_head, OptionalN n_embd, OptionalN n_kv_head,
-                  OptionalN n_inner, OptionalB bias, OptionalB tied, OptionalB qk_norm, double dropout) {
+// The sizes of a preset, or the default sizes of an architecture.
+Config config_from(const std::string& name) {
   const std::vector<std::string> presets = models::preset_names();
   const bool is_preset = std::find(presets.begin(), presets.end(), name) != presets.end();
-  models::DecoderConfig c = is_preset ? models::preset(name) : models::DecoderConfig{.arch = name};
-  c.vocab_size = vocab_size.value_or(c.vocab_size);
-  c.block_size = block_size.value_or(c.block_size);
-  c.n_layer = n_layer.value_or(c.n_layer);
-  c.n_head = n_head.value_or(c.n_head);
-  c.n_embd = n_embd.value_or(c.n_embd);
-  c.n_kv_head = n_kv_head.value_or(c.n_kv_head);
-  c.n_inner = n_inner.value_or(c.n_inner);
-  c.bias = bias.value_or(c.bias);
-  c.tie_word_embeddings = tied.value_or(c.tie_word_embeddings);
-  c.qk_norm = qk_norm.value_or(c.qk_norm);
-  c.dropout = dropout;
-  return layer_of(Decoder(c, g));
-}
-
-py::dict config_of(const Made& layer) {
-  using namespace py::literals;
-  const models::DecoderConfig& c = decoder_of(layer).config();
-  return py::dict("arch"_a = c.arch, "vocab_size"_a = c.vocab_size, "block_size"_a = c.block_size,
-                  "n_layer"_a = c.n_layer, "n_head"_a = c.n_head, "n_embd"_a = c.n_embd,
-                  "dropout"_a = c.dropout, "bias"_a = c.bias);
+  return is_preset ? models::preset(name) : Config{.arch = name};
 }
 
 std::pair<Made, std::optional<data::Tokenizer>> load(const Path& folder, bool with_tokenizer) {
@@ -126,8 +103,12 @@ void add_models(Table& t) {
   t(":_watch(model, patterns, gradients)", [](const Module& m, Patterns patterns, bool gradients) { return Activations(*m, patterns, {.gradients = gradients}); });
   t(":_intervene(model, patterns, replace)", [](const Module& m, Patterns patterns, const Intervention::Function& f) { return Intervention(*m, patterns, f); });
   t(":_load(folder, with_tokenizer)", of<load>);
-  t(":_make_decoder(name, generator, vocab_size=None, block_size=None, n_layer=None, n_head=None, n_embd=None, n_kv_head=None, n_inner=None, bias=None, tie_word_embeddings=None, qk_norm=None, dropout=0.0)", of<make_decoder>);
-  t(":_decoder_config(layer)", of<config_of>);
+#define FIELD(name) .def_readwrite(#name, &Config::name)
+  py::class_<Config>(t.module, "DecoderConfig").def(py::init(&config_from))
+      FIELD(arch) FIELD(vocab_size) FIELD(block_size) FIELD(n_layer) FIELD(n_head) FIELD(n_embd) FIELD(n_kv_head) FIELD(n_inner)
+      FIELD(dropout) FIELD(bias) FIELD(norm_eps) FIELD(rope_theta) FIELD(qk_norm) FIELD(tie_word_embeddings);
+  t(":_make_decoder(config, generator)", [](const Config& c, const Random& g) { return layer_of(Decoder(c, g)); });
+  t(":_decoder_config(layer)", [](const Made& layer) { return decoder_of(layer).config(); });
   t(":_decoder_loss(layer, x, y, generator)", of<loss>);
   t(":_generate(layer, prompt, max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty, generator, on_token)", of<generate>);
   t(":_save_pretrained(layer, folder)", [](const Made& layer, const Path& folder) { models::save_pretrained(decoder_of(layer), folder); });

@@ -39,11 +39,13 @@ PyObject* new_object(PyTypeObject* type, Tensor tensor) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-// Tensor(data): another object on the same values, outside the graph; for classes that derive from it.
+// Tensor(x): another object on the same values, outside the graph; for classes that derive from it.
+// Tensor(data): float32.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* data = nullptr;
-  if (!PyArg_ParseTuple(args, "O!", registered().tensor, &data)) return nullptr;
-  return new_object(type, tensor_of(data).detach());
+  if (!PyArg_ParseTuple(args, "O", &data)) return nullptr;
+  if (is_tensor(data)) return new_object(type, tensor_of(data).detach());
+  return PyObject_CallFunction(registered().make_tensor, "Os", data, "float32");
 }
 
 void tensor_dealloc(PyObject* self) {
@@ -69,8 +71,13 @@ PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT
                     slots};
 
 void set_error(const Error& e) {
-  const bool failed = dynamic_cast<const RunError*>(&e) != nullptr;
-  PyErr_SetString(failed ? registered().run_error : registered().error, e.what());
+  const std::string_view text = e.what();
+  const bool is_place =
+      text.find("] index must be in [") != text.npos || text.find("] dim must be in [") != text.npos;
+  PyErr_SetString(dynamic_cast<const RunError*>(&e) ? registered().run_error
+                  : is_place                        ? registered().place_error
+                                                    : registered().error,
+                  e.what());
 }
 
 }  // namespace
@@ -166,6 +173,8 @@ void make_types(py::module_& m) {
                         PyExc_RuntimeError);
   all.run_error = exception(
       "gradus.RunError", "A valid request that failed: a loss that is not finite, a full disk.", all.error);
+  const py::tuple bases = py::make_tuple(py::handle(all.error), py::handle(PyExc_IndexError));
+  all.place_error = exception("gradus.PlaceError", "A place outside of a tensor.", bases.ptr());
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);

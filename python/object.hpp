@@ -34,6 +34,7 @@ struct Registered {
   std::vector<PyObject*> dtypes{};    ///< gradus.float32, ..., in the order of DType
   PyObject* error = nullptr;          ///< gradus.Error
   PyObject* run_error = nullptr;      ///< gradus.RunError
+  PyObject* place_error = nullptr;    ///< an Error that is an IndexError, too
 };
 /// The one of this process.
 Registered& registered();

@@ -30,11 +30,24 @@ namespace {
 struct OperationObject {
   PyObject_HEAD vectorcallfunc call;
   Operation* operation;
+  PyObject *name, *signature;
+  PyObject* types;  // of the arguments, then of the result; stubs.py reads them
 };
 
 const Operation& operation_of(PyObject* o) { return *reinterpret_cast<OperationObject*>(o)->operation; }
 
 struct NotForThese {};  // an operator is given another type
+
+// The parts of a text between separators.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + separator.size(), text.size()));
+  }
+  return parts;
+}
 
 // "dim=None" as an Argument; a star before the name takes the rest.
 Operation::Argument argument_from(std::string_view text) {
@@ -74,11 +87,16 @@ void name_result(const Operation& op, PyObject* const* values, PyObject* result)
   if (is_tensor(result)) {
     const Tensor& y = tensor_of(result);
     if (op.names.empty() || !y.requires_grad()) return;
-    const size_t i = op.rule == "dim"      ? values[1] != Py_None
-                     : op.rule == "tensor" ? is_tensor(values[1])
-                     : op.rule == "copy"   ? y.impl()->storage != tensor_of(values[0]).impl()->storage
-                     : op.rule == "ndim"   ? static_cast<size_t>(y.dim())
-                                           : 0;
+    const auto dims = [values](size_t i) { return tensor_of(values[i]).dim(); };
+    const size_t i = op.rule == "dim"       ? (values[1] != Py_None) + is_tensor(values[1])
+                     : op.rule == "int"     ? PyLong_Check(values[1])
+                     : op.rule == "tensor"  ? is_tensor(values[op.arguments.size() - 1])
+                     : op.rule == "copy"    ? y.impl()->storage != tensor_of(values[0]).impl()->storage
+                     : op.rule == "product" ? (y.dim() > 1    ? 0
+                                               : y.dim() == 0 ? 1
+                                               : dims(1) == 1 ? 2
+                                                              : 3)
+                                            : 0;
     if (i < op.names.size() && !op.names[i].empty())
       reinterpret_cast<TensorObject*>(result)->grad_fn = op.names[i].c_str();
   } else if (PyTuple_Check(result)) {
@@ -142,45 +160,30 @@ PyObject* repr(PyObject* self) {
   const Operation& op = operation_of(self);
   return PyUnicode_FromFormat("<operation %s%s>", op.name.c_str(), op.signature.c_str());
 }
-PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(operation_of(self).name.c_str()); }
-PyObject* get_signature(PyObject* self, void*) {
-  return PyUnicode_FromString(operation_of(self).signature.c_str());
-}
-// Returns the types of the arguments, followed by the type of the result; stubs.py reads them.
-PyObject* get_types(PyObject* self, void*) {
-  const Invocation& f = operation_of(self).f;
-  return py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
-}
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, call), READONLY, nullptr},
+    {"__name__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
+    {"__qualname__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
+    {"__doc__", T_OBJECT, offsetof(OperationObject, signature), READONLY, nullptr},
+    {"__text_signature__", T_OBJECT, offsetof(OperationObject, signature), READONLY, nullptr},
+    {"__types__", T_OBJECT, offsetof(OperationObject, types), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
-PyGetSetDef getters[] = {{"__name__", get_name, nullptr, nullptr, nullptr},
-                         {"__qualname__", get_name, nullptr, nullptr, nullptr},
-                         {"__doc__", get_signature, nullptr, nullptr, nullptr},
-                         {"__text_signature__", get_signature, nullptr, nullptr, nullptr},
-                         {"__types__", get_types, nullptr, nullptr, nullptr},
-                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
                        {Py_tp_repr, reinterpret_cast<void*>(repr)},
                        {Py_tp_members, members},
-                       {Py_tp_getset, getters},
                        {0, nullptr}};
 PyType_Spec spec = {"gradus._core.operation", sizeof(OperationObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
 
 // "dim:Mean0|Mean1" as the rule and the names.
 void set_names(Operation& op, std::string_view text) {
-  const size_t colon = text.find(':');
-  if (colon != std::string_view::npos) op.rule = text.substr(0, colon);
-  text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 1);
-  while (!text.empty()) {
-    const size_t bar = std::min(text.find('|'), text.size());
-    std::string name(text.substr(0, bar));
-    if (!name.empty()) name.insert(name.size() - 1, "Backward");
-    op.names.push_back(name);
-    text.remove_prefix(std::min(bar + 1, text.size()));
+  const std::vector<std::string_view> parts = split(text, ":");
+  if (parts.size() > 1) op.rule = parts[0];
+  for (const std::string_view part : split(parts.back(), "|")) {
+    op.names.emplace_back(part);
+    if (!part.empty()) op.names.back().insert(part.size() - 1, "Backward");
   }
 }
 
@@ -192,13 +195,12 @@ py::object make_operation(const std::string& name, std::string_view signature, c
   object->call = vectorcall;
   Operation& op =
       *(object->operation = new Operation{name, std::string(signature.substr(0, close + 1)), f, in_place});
+  object->name = py::cast(op.name).release().ptr();
+  object->signature = py::cast(op.signature).release().ptr();
+  object->types = py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
   if (close + 2 < signature.size()) set_names(op, signature.substr(close + 2));
-  std::string_view list = signature.substr(1, op.signature.size() - 2);
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(", "), list.size());
-    op.arguments.push_back(argument_from(list.substr(0, comma)));
-    list.remove_prefix(std::min(comma + 2, list.size()));
-  }
+  for (const std::string_view argument : split(signature.substr(1, op.signature.size() - 2), ", "))
+    op.arguments.push_back(argument_from(argument));
   if (op.arguments.size() != f.arguments || f.arguments > kMaxArguments)
     throw std::logic_error(concat(name, signature, " must name ", f.arguments, " arguments"));
   return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
@@ -225,11 +227,8 @@ void Table::add(std::string_view row, const Invocation& f) {
     const bool is_function = mark == ':' || (mark != '.' && mark != '@' && mark != '=');
     if (is_function && !name.starts_with("__")) module.attr(name.c_str()) = made;
   };
-  std::string_view names = row.substr(0, open);
-  while (!names.empty()) {
-    const size_t space = std::min(names.find(' '), names.size());
-    const std::string name(names.substr(0, space));
-    names.remove_prefix(std::min(space + 1, names.size()));
+  for (const std::string_view part : split(row.substr(0, open), " ")) {
+    const std::string name(part);
     put(name, false);
     if (mark == '*') put(name.starts_with("__") ? "__i" + name.substr(2) : name + "_", true);
   }

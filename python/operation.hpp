@@ -14,8 +14,9 @@
 //
 // The word after the arguments is the name that PyTorch prints as grad_fn, if it differs from the graph's
 // name: "Mean0" is MeanBackward0. "dim:Mean0|Mean1" has two names, and the word before the colon chooses:
-// "dim" chooses the second if a dim is given, "tensor" if the other operand is a tensor, and "copy" if the
-// operation copied the data. "ndim" chooses by the number of dimensions of the result.
+// "dim" chooses the second if a dim is given (the third if it is a tensor), "int" if it is one, "tensor" if
+// the last argument is one, and "copy" if the operation copied the data. "product" chooses by the dimensions:
+// the second for two vectors, the third for a matrix and a vector, the fourth for a vector and a matrix.
 //
 // A name with underscores at both ends is a method of Tensor; for arguments of another type it gives way to
 // the other operand's method, as Python's operators do. A call costs no dictionary and no tuple.
@@ -34,6 +35,23 @@
 #include "gradus/python/casters.hpp"
 
 namespace gradus::python {
+
+/// The types of arguments, as rows name them.
+namespace arguments {
+using T = const Tensor&;
+using O = const Operand&;
+using I = const Ints&;
+using S = const Shape&;
+using G = const Random&;
+using N = int64_t;
+using D = double;
+using B = bool;
+using V = const Device&;
+using Words = const std::string&;
+using OptionalDtype = const std::optional<DType>&;
+using OptionalN = const std::optional<int64_t>&;
+using OptionalD = const std::optional<double>&;
+}  // namespace arguments
 
 inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operation releases the GIL
 inline constexpr size_t kMaxArguments = 20;   ///< of an operation

@@ -1,8 +1,10 @@
 // The rows of operations on tensors, with PyTorch's names and defaults: see operation.hpp.
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 #include "gradus/python/operation.hpp"
@@ -13,19 +15,7 @@
 namespace gradus::python {
 namespace {
 
-// The types of arguments.
-using T = const Tensor&;
-using O = const Operand&;
-using I = const Ints&;
-using S = const Shape&;
-using G = const Random&;
-using N = int64_t;
-using D = double;
-using B = bool;
-using V = const Device&;
-using OptionalDtype = const std::optional<DType>&;
-using OptionalN = const std::optional<int64_t>&;
-using OptionalD = const std::optional<double>&;
+using namespace arguments;
 // The result of max() and min(): of all elements or with another tensor, or along a dimension.
 using OneOrBoth = std::variant<Tensor, ValuesAndIndices>;
 
@@ -43,7 +33,13 @@ Tensor filled(T x, T mask, O value) {
   return where(mask, full({}, value.number, x.dtype()), x);
 }
 
-// Values by a function of one number, without a gradient: it would be 0.
+// The values y of a function of x whose gradient is 0.
+Tensor flat(T x, T y) {
+  if (!grad_enabled() || !x.requires_grad()) return y;
+  return record(OpName::custom("flat"), y, {{x, [](T gy) { return gy * 0.0; }}});
+}
+
+// Values by a function of one number.
 template <double (*f)(double)>
 Tensor rounded(T x) {
   const Tensor y = raw::clone(x.detach());
@@ -52,7 +48,7 @@ Tensor rounded(T x) {
     E* const values = Tensor(y).mutable_data<E>();
     std::transform(values, values + y.numel(), values, [](E v) { return static_cast<E>(f(v)); });
   });
-  return y;
+  return flat(x, y);
 }
 
 DType or_float(OptionalDtype dtype) { return dtype.value_or(DType::float32); }
@@ -88,6 +84,11 @@ Tensor common(T x, T y) {
   if (x.dtype() == y.dtype() || !is_floating(x.dtype()) || !is_floating(y.dtype())) return x;
   const bool mine = (x.dim() > 0) == (y.dim() > 0) ? x.dtype() == DType::float64 : x.dim() > 0;
   return mine ? x : x.to(y.dtype());
+}
+
+// x for an operation with a number: whole numbers meet a float as floats.
+Tensor with_number(T x, O y) {
+  return !x.defined() || is_floating(x.dtype()) || y.is_whole() ? x : x.to(DType::float32);
 }
 
 Tensor added(T a, T b, D alpha) { return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha); }
@@ -229,6 +230,14 @@ std::string op_of(T x) {
   return !x.requires_grad() || x.impl()->node->is_leaf() ? "" : std::string(x.impl()->node->op);
 }
 
+// The tensor, of which `name` is printed as grad_fn: of operations that Python composes.
+py::handle named(py::handle x, Words name) {
+  static auto* const names = new std::set<std::string>;  // they live as long as the program
+  if (tensor_of(x.ptr()).requires_grad())
+    reinterpret_cast<TensorObject*>(x.ptr())->grad_fn = names->insert(name).first->c_str();
+  return x;
+}
+
 void set_data(py::handle self, T from) {
   Tensor x = tensor_of(self.ptr()).detach();
   if (!from.defined() || from.shape() != x.shape())
@@ -246,26 +255,26 @@ void set_data(py::handle self, T from) {
 
 void add_operations(Table& t) {
   // -- arithmetic
-  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : a + b.number * alpha; });
-  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : a - b.number * alpha; });
-  t("*mul multiply __mul__(input, other)", BINARY(mul, a * b.number));
+  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : with_number(a, b) + b.number * alpha; });
+  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
+  t("*mul multiply __mul__(input, other)", BINARY(mul, with_number(a, b) * b.number));
   t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
-  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(a.tensor, b.number); });
+  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
-  t("remainder __mod__(input, other)", [](T a, O b) { const Tensor y = tensor_of_operand(b, {a}); return a - quotient(a, y) * y; });
-  t(".__radd__(input, other)", [](T a, O b) { return b.number + a; });
-  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - a; });
-  t(".__rmul__(input, other)", [](T a, O b) { return b.number * a; });
+  t("remainder __mod__(input, other) Remainder0", [](T a, O b) { const Tensor y = tensor_of_operand(b, {a}); return a - quotient(a, y) * y; });
+  t(".__radd__(input, other)", [](T a, O b) { return b.number + with_number(a, b); });
+  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - with_number(a, b); });
+  t(".__rmul__(input, other)", [](T a, O b) { return b.number * with_number(a, b); });
   t(".__rtruediv__(input, other) Mul0", [](T a, O b) { return b.number / a; });
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
-  t("maximum(input, other)", of<static_cast<Tensor (*)(T, T)>(maximum)>);
-  t("minimum(input, other)", of<static_cast<Tensor (*)(T, T)>(minimum)>);
+  t("maximum(input, other) Maximum0", of<static_cast<Tensor (*)(T, T)>(maximum)>);
+  t("minimum(input, other) Minimum0", of<static_cast<Tensor (*)(T, T)>(minimum)>);
   t("*neg negative __neg__(input)", of<neg>);
   t("*abs absolute __abs__(input)", of<static_cast<Tensor (*)(T)>(abs)>);
   t("*exp(input)", of<of_floats<exp>>);
   t("*log(input)", of<of_floats<log>>);
   t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
-  t("*log10(input)", [](T x) { return of_floats<log>(x) / std::log(10.0); });
+  t("*log10(input) Log100", [](T x) { return of_floats<log>(x) / std::log(10.0); });
   t("*sqrt(input)", of<of_floats<sqrt>>);
   t("*rsqrt(input)", of<of_floats<rsqrt>>);
   t("*tanh(input)", of<of_floats<tanh>>);
@@ -279,11 +288,11 @@ void add_operations(Table& t) {
   t("*sin(input)", of<of_floats<sin>>);
   t("*cos(input)", of<of_floats<cos>>);
   t("*erf(input)", of<of_floats<erf>>);
-  t("*floor(input)", of<rounded<std::floor>>);
-  t("*ceil(input)", of<rounded<std::ceil>>);
-  t("*trunc(input)", of<rounded<std::trunc>>);
-  t("*round(input, decimals=0)", [](T x, N decimals) { return decimals == 0 ? rounded<std::nearbyint>(x) : rounded<std::nearbyint>(x * std::pow(10.0, decimals)) / std::pow(10.0, decimals); });
-  t("sign(input)", of<sign>);
+  t("*floor(input) Floor0", of<rounded<std::floor>>);
+  t("*ceil(input) Ceil0", of<rounded<std::ceil>>);
+  t("*trunc(input) Trunc0", of<rounded<std::trunc>>);
+  t("*round(input, decimals=0) Round0", [](T x, N decimals) { return decimals == 0 ? rounded<std::nearbyint>(x) : rounded<std::nearbyint>(x * std::pow(10.0, decimals)) / std::pow(10.0, decimals); });
+  t("sign(input) Sign0", [](T x) { return flat(x, sign(x)); });
   t("*square(input) Pow0", [](T x) { return x * x; });
   t("*reciprocal(input) Reciprocal0", [](T x) { return 1.0 / x; });
   t("*clamp clip(input, min=None, max=None) Clamp1", of<clamped>);
@@ -308,15 +317,15 @@ void add_operations(Table& t) {
   t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
   t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
   // -- reductions
-  t("sum(input, dim=None, keepdim=False, dtype=None)", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
+  t("sum(input, dim=None, keepdim=False, dtype=None) dim:Sum0|Sum1", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
   t("prod(input, dim=None) dim:Prod0|Prod1", of<product>);
   t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
   t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
   t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
   t("amax(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amax(x, dim.values, keep); });
   t("amin(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amin(x, dim.values, keep); });
-  t("max(input, dim=None, keepdim=False) dim:Max1|Max0", of<extreme<max, maximum, max>>);
-  t("min(input, dim=None, keepdim=False) dim:Min1|Min0", of<extreme<min, minimum, min>>);
+  t("max(input, dim=None, keepdim=False) dim:Max1|Max0|Maximum0", of<extreme<max, maximum, max>>);
+  t("min(input, dim=None, keepdim=False) dim:Min1|Min0|Minimum0", of<extreme<min, minimum, min>>);
   t("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });
   t("argmin(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmin(x, *dim, keep) : argmin(x.reshape({-1}), 0); });
   t("all(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return eq(sum(eq(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
@@ -329,7 +338,7 @@ void add_operations(Table& t) {
   t(":safe_softmax(input, dim)", of<safe_softmax>);
   t("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
   // -- products
-  t("matmul __matmul__(input, other) ndim:Dot0|", of<matmul>);
+  t("matmul __matmul__(input, other) product:|Dot0|Mv0|Squeeze3", of<matmul>);
   t("mm(input, mat2)", of<mm>);
   t("bmm(input, mat2) Bmm0", of<bmm>);
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
@@ -350,7 +359,7 @@ void add_operations(Table& t) {
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
   t("gather(input, dim, index)", of<gather>);
   t("*scatter_add(input, dim, index, src)", of<scatter_add>);
-  t("*scatter(input, dim, index, src) Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
+  t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
   t("sort(input, dim=-1, descending=False) Sort0", of<sort>);
   t("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
   t("topk(input, k, dim=-1, largest=True, sorted=True) Topk0", of<topk>);
@@ -358,7 +367,7 @@ void add_operations(Table& t) {
   t("*tril(input, diagonal=0)", of<tril>);
   t("*triu(input, diagonal=0)", of<triu>);
   t(":_pad(input, dim, size, start, step=1)", of<pad>);
-  t("nonzero(input)", of<nonzero>);
+  t("nonzero argwhere(input)", of<nonzero>);
   t(":one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
   t("transpose swapaxes swapdims(input, dim0, dim1)", [](T x, N a, N b) { return x.transpose(a, b); });
@@ -374,12 +383,12 @@ void add_operations(Table& t) {
   t(".expand_as(input, other)", [](T x, T other) { return x.expand(other.shape()); });
   t(".repeat(input, *repeats) Repeat0", of<repeated>);
   t("flip(input, *dims) Flip0", of<flipped>);
-  t("flatten(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
+  t("flatten ravel(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
   t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
   t("unsqueeze(input, dim)", [](T x, N dim) { return x.unsqueeze(dim); });
   t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
   t("select(input, dim, index)", [](T x, N dim, N index) { return x.select(dim, index); });
-  t("split(tensor, split_size_or_sections, dim=0) Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
+  t("split(tensor, split_size_or_sections, dim=0) int:SplitWithSizes0|Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
   t("chunk(input, chunks, dim=0) Split0", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
   t("unbind(input, dim=0) Unbind0", of<unbind>);
   t(".contiguous(input)", [](T x) { return x.contiguous(); });
@@ -392,6 +401,15 @@ void add_operations(Table& t) {
   t(".long(input)", [](T x) { return x.to(DType::int64); });
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
+  t("trace(input) Trace0", [](T x) { return sum(diagonal(x)); });
+  t("mv(input, vec) Mv0", of<matmul>);
+  t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
+  t("diagonal(input) Diagonal0", of<diagonal>);
+  t("tile(input, *dims) Repeat0", of<repeated>);
+  t("median(input) Median0", [](T x) { return sort(x.flatten(), 0, false).values.select(0, (x.numel() - 1) / 2); });
+  t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
+  t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
+  t(":_named(input, name)", of<named>);
   // -- values in place, not recorded
   t(".copy_(input, source)", [](py::handle x, T source) { tensor_of(x.ptr()).detach().copy_(source); return x; });
   t(".fill_(input, value)", [](py::handle x, D value) { tensor_of(x.ptr()).detach().copy_(full({}, value, tensor_of(x.ptr()).dtype())); return x; });
@@ -408,21 +426,21 @@ void add_operations(Table& t) {
   t(":l1_loss(input, target, reduction='mean') Mean0", of<l1_loss>);
   t(":huber_loss(input, target, reduction='mean', delta=1.0) HuberLoss0", of<huber_loss>);
   t(":smooth_l1_loss(input, target, reduction='mean', beta=1.0) SmoothL1Loss0", of<smooth_l1_loss>);
-  t(":kl_div(input, target, reduction='mean', log_target=False) Mean0", of<kl_div>);
+  t(":kl_div(input, target, reduction='mean', log_target=False)", of<kl_div>);
   t(":binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None) BinaryCrossEntropyWithLogits0", of<binary_cross_entropy_with_logits>);
   t(":dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
   t(":scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
 #ifdef GRADUS_HAS_LAYERS
   t(":batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
   t(":group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
-  t(":unfold(input, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
-  t(":fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
-#define WINDOWS(n) \
+  t(":unfold(input, kernel_size, dilation=1, padding=0, stride=1) Im2Col0", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
+  t(":fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) Col2Im0", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
+#define WINDOWS(n, max, avg) \
   t(":conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) Convolution0", [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, N groups) { return conv##n##d(x, weight, bias, {each(stride), padding_of(padding), each(dilation), groups}); }); \
-  t(":max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)", [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
-  t(":avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)", [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
-  WINDOWS(1)
-  WINDOWS(2)
+  t(":max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) " max, [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
+  t(":avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) " avg, [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
+  WINDOWS(1, "Squeeze1", "Squeeze1")
+  WINDOWS(2, "MaxPool2DWithIndices0", "AvgPool2D0")
 #endif
   // -- making tensors
   t(":zeros(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_float(dtype)), grad); });

@@ -13,10 +13,10 @@ MODULES = """_core _core.init _core.layers _missing _module _tensor _types _file
 nn.utils optim pytest_plugin replay torch""".split()
 ALIASES = {"torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.utils": "nn.utils", "torch.optim": "optim",
            "torch.autograd": "autograd", "torch.mkl": "torch", "torch.utils.data": "data"}
-HEADER = "import builtins\nimport collections\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"
+HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"
 HOMES = {"builtins": "int float bool str bytes list tuple dict set type object", "typing": "Any Callable Iterator Sequence Optional Union List "
          "Dict Tuple Set Literal", "_core": "Tensor Generator HookHandle Activations Tokenizer Error", "_types": "dtype Size Parameter ValuesAndIndices",
-         "_module": "Module Layer LoadReport", "collections": "OrderedDict", "pickle": "Pickler Unpickler"}
+         "_module": "Module Layer TensorLayer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler"}
 HOME = {name: f"{home}.{name}" for home, names in HOMES.items() for name in names.split()}
 GENERIC = {"dict": "[typing.Any, typing.Any]", "tuple": "[typing.Any, ...]", "Callable": "[..., typing.Any]", "OrderedDict": "[typing.Any, typing.Any]"}
 KINDS = inspect.Parameter
@@ -28,7 +28,7 @@ def typed(text, owner=""):
     text = re.sub(r"gradus\.(python::|_core\.)?|os\.PathLike", lambda m: "Any" if m[0][0] == "o" else "", text)
     text = re.sub(r"%|Literal\['cpu'\]|std::\w+(<.*>)?|[\w]+::[\w:<>]+", "Any", text)
     text = re.sub(r"(?<![\w.'])([A-Za-z_]\w*)\b(?!')", lambda m: HOME.get(m[1], m[1]) if m[1] != owner else owner, text)
-    text = re.sub(r"(builtins\.(?:list|set|type|dict|tuple)|typing\.Callable|collections\.OrderedDict)(?![\w\[])", lambda m: m[1] + GENERIC.get(
+    text = re.sub(r"(builtins\.(?:list|set|type|dict|tuple)|typing\.Callable|collections\.OrderedDict|contextlib\.AbstractContextManager)(?![\w\[])", lambda m: m[1] + GENERIC.get(
         m[1].split(".")[1], "[typing.Any]"), text)
     return text.replace("_types.dtype", "_types.dtype | builtins.str | builtins.type") if text.startswith("_types.dtype") else text
 
@@ -49,10 +49,11 @@ def signature_of(f, types_=None, is_method=False, owner=""):
         if is_method and i == 0:
             parts.append(p.name)
             continue
-        kind = typed(types_[i] if types_ else p.annotation, owner)
+        kind = typed(types_[i].replace("List[", "Sequence[") if types_ else p.annotation, owner)
         optional = " | None" if p.default is None and "None" not in kind and "Any" not in kind else ""
         parts.append(f"{name}: {kind}{optional}" + ("" if p.default is KINDS.empty else " = ..."))
-    result = "_types.Size" if types_ and types_[-1].startswith("int |") else typed(types_[-1] if types_ else result, owner)
+    result = types_[-1] if types_ else result
+    result = {"int | S": "_types.Size", "Union[i": "typing.Any"}.get(str(result)[:7]) or typed(result, owner)  # size() gives one or all
     return f"({', '.join(parts)}) -> {result}"
 
 
@@ -80,12 +81,13 @@ def callable_line(name, f, is_method=False, owner=""):
         text = of_pybind(f, is_method)
     else:
         text = signature_of(f, None, is_method, owner)
-    return f"def {name}{re.sub(' -> .*$', ' -> None', text) if name == '__init__' else text}: ..."
+    note = "  # type: ignore[override]" if owner == "ModuleList" and name == "append" else ""  # it returns the list
+    return f"def {name}{re.sub(' -> .*$', ' -> None', text) if name == '__init__' else text}: ...{note}"
 
 
 def class_lines(name, cls):
     bases = ", ".join("builtins.tuple[typing.Any, ...]" if hasattr(b, "_fields") else b.__name__ if b.__module__ == cls.__module__ != "gradus._core"
-                      and b.__name__ != name else typed(b.__name__) for b in cls.__bases__ if b.__name__ not in ("object", "pybind11_object"))
+                      and b.__name__ not in (name, *HOME) else typed(b.__name__) for b in cls.__bases__ if b.__name__ not in ("object", "pybind11_object"))
     lines = []
     is_exception = issubclass(cls, BaseException)
     skipped = {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__slots__", "__signature__"}
@@ -116,7 +118,8 @@ def class_lines(name, cls):
             if not node.attr.startswith("_") and node.attr not in seen:
                 seen.add(node.attr)
                 lines.append(f"{node.attr}: typing.Any")
-    return [f"class {name}{f'({bases})' if bases else ''}:", *(f"    {line}" for line in lines or ["..."])]
+    note = "  # type: ignore[misc]" if {list, dict} & set(cls.__bases__) else ""  # Module hashes by identity
+    return [f"class {name}{f'({bases})' if bases else ''}:{note}", *(f"    {line}" for line in lines or ["..."])]
 
 
 def stub(module):
@@ -130,7 +133,7 @@ def stub(module):
             if value.__name__.startswith("gradus") and value is not sys.modules["gradus"]:
                 parent, _, last = value.__name__.rpartition(".")
                 lines.append(f"from {parent} import {last} as {name}")
-        elif home in ("typing", "__future__", "collections", "functools") or getattr(value, "_name", None):
+        elif home in ("typing", "__future__", "collections") or getattr(value, "_name", None):
             continue
         elif isinstance(value, type):
             if not str(home).startswith("gradus.") or getattr(sys.modules.get(home), value.__name__, None) is not value:

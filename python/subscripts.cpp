@@ -9,13 +9,6 @@
 namespace gradus::python {
 namespace {
 
-std::optional<int64_t> bound_from(py::handle o) {
-  if (o.is_none()) return {};
-  const Py_ssize_t bound = PyNumber_AsSsize_t(o.ptr(), PyExc_IndexError);
-  if (bound == -1 && PyErr_Occurred()) throw py::error_already_set();
-  return bound;
-}
-
 Tensor tensor_made_of(PyObject* data) {
   return tensor_of(py::handle(registered().make_tensor)(py::handle(data)).ptr());
 }
@@ -26,12 +19,15 @@ TensorIndex subscript_from(PyObject* o) {
   if (o == Py_None) return None;
   if (o == Py_Ellipsis) return Ellipsis;
   if (PySlice_Check(o)) {
-    const auto slice = py::reinterpret_borrow<py::object>(o);
-    return Slice(bound_from(slice.attr("start")), bound_from(slice.attr("stop")),
-                 bound_from(slice.attr("step")).value_or(1));
+    Py_ssize_t start = 0, stop = 0, step = 0;
+    if (PySlice_Unpack(o, &start, &stop, &step) != 0) throw py::error_already_set();
+    return Slice(start, stop, step);
   }
-  if (PyIndex_Check(o) && (!PyObject_CheckBuffer(o) || !PyObject_HasAttrString(o, "__len__")))
-    return *bound_from(o);
+  if (PyIndex_Check(o) && (!PyObject_CheckBuffer(o) || !PyObject_HasAttrString(o, "__len__"))) {
+    const Py_ssize_t place = PyNumber_AsSsize_t(o, PyExc_IndexError);
+    if (place == -1 && PyErr_Occurred()) throw py::error_already_set();
+    return place;
+  }
   const Tensor list = tensor_made_of(o);
   return list.numel() == 0 ? list.to(DType::int64) : list;
 }

@@ -52,14 +52,9 @@ data::Batch batch_from(const std::vector<Tensor>& parts) {
 template <class F>
 auto with_stream(Generator* generator, const F& f) {
   const py::gil_scoped_acquire lock;
-  struct Swapped {
-    explicit Swapped(Generator* g) : generator(g) { swap(); }
-    ~Swapped() { swap(); }
-    void swap() const {
-      if (generator) std::swap(default_stream()->generator, *generator);
-    }
-    Generator* generator;
-  } const swapped(generator);
+  const auto swap = [](Generator* given) { std::swap(default_stream()->generator, *given); };
+  if (generator) swap(generator);
+  const std::unique_ptr<Generator, decltype(swap)> back(generator, swap);
   return f();
 }
 
@@ -91,7 +86,8 @@ class PythonObserver : public train::Observer {
 using Chosen = std::optional<std::tuple<std::string, Numbers, bool>>;
 
 // loss(batch, training), batches(batch), rate(step), on_step(report) and stops() are Python's.
-py::dict fit(nn::Module& module, const std::function<Tensor(std::vector<Tensor>, bool)>& loss,
+py::dict fit(const std::shared_ptr<nn::Module>& module,
+             const std::function<Tensor(std::vector<Tensor>, bool)>& loss,
              const std::function<std::vector<Tensor>(int64_t)>& batches, const std::string& folder,
              const std::vector<std::vector<Tensor>>& validation, const Chosen& optimizer,
              const std::function<double(int64_t)>& rate, const py::object& on_step,
@@ -101,7 +97,7 @@ py::dict fit(nn::Module& module, const std::function<Tensor(std::vector<Tensor>,
   recipe.loop = loop;
   if (optimizer)
     recipe.optimizer =
-        make_optimizer(std::get<0>(*optimizer), module, std::get<1>(*optimizer), std::get<2>(*optimizer));
+        make_optimizer(std::get<0>(*optimizer), *module, std::get<1>(*optimizer), std::get<2>(*optimizer));
   recipe.loss = [&](const data::Batch& batch, Generator* dropout) {
     std::vector<Tensor> parts{batch.x, batch.y};
     parts.insert(parts.end(), batch.more.begin(), batch.more.end());
@@ -116,7 +112,7 @@ py::dict fit(nn::Module& module, const std::function<Tensor(std::vector<Tensor>,
   train::RunReport report;
   {
     const py::gil_scoped_release unlocked;
-    train::Trainer trainer(module, std::move(recipe));
+    train::Trainer trainer(*module, std::move(recipe));
     if (folder.empty())
       while (trainer.steps_done() < loop.steps && !stops()) observer.on_step(trainer.step());
     else
@@ -136,31 +132,14 @@ void add_training(Table& t) {
           "step", [](Optimizer& self, double lr) { self.step(lr); }, py::call_guard<py::gil_scoped_release>())
       .def("state_dict", &Optimizer::state_dict)
       .def("load_state_dict", &Optimizer::load_state_dict);
+  // clang-format off
+#define FIELD(name) .def_readwrite(#name, &train::LoopOptions::name)
+  py::class_<train::LoopOptions>(t.module, "LoopOptions").def(py::init<>())
+      FIELD(steps) FIELD(batch) FIELD(accum) FIELD(micro) FIELD(clip) FIELD(seed) FIELD(ema) FIELD(precision)
+      FIELD(eval_every) FIELD(patience) FIELD(save_every) FIELD(keep);
+  // clang-format on
   t(":_clip_grad_norm(parameters, max_norm)", of<clip_grad_norm>);
-  t(":_fit(module, loss, batches, folder, validation, optimizer, rate, on_step, stops, steps=2000, batch=12, "
-    "accum=1, "
-    "micro=1, clip=1.0, seed=1337, ema=0.0, eval_every=500, patience=0, save_every=500, keep=0)",
-    [](const std::shared_ptr<nn::Module>& module,
-       const std::function<Tensor(std::vector<Tensor>, bool)>& loss,
-       const std::function<std::vector<Tensor>(int64_t)>& batches, const std::string& folder,
-       const std::vector<std::vector<Tensor>>& validation, const Chosen& optimizer,
-       const std::function<double(int64_t)>& rate, const py::object& on_step,
-       const std::function<bool()>& stops, int64_t steps, int64_t batch, int64_t accum, int64_t micro,
-       double clip, int64_t seed, double ema, int64_t eval_every, int64_t patience, int64_t save_every,
-       int64_t keep) {
-      return fit(*module, loss, batches, folder, validation, optimizer, rate, on_step, stops,
-                 {.steps = steps,
-                  .batch = batch,
-                  .accum = accum,
-                  .micro = micro,
-                  .clip = clip,
-                  .seed = seed,
-                  .ema = ema,
-                  .eval_every = eval_every,
-                  .patience = patience,
-                  .save_every = save_every,
-                  .keep = keep});
-    });
+  t(":_fit(module, loss, batches, folder, validation, optimizer, rate, on_step, stops, loop)", of<fit>);
 }
 
 }  // namespace gradus::python

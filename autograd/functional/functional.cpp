@@ -95,7 +95,43 @@ Products finish(const Call& c, std::vector<Tensor> product, const DerivativeOpti
   return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
 }
 
-// The shapes of y and of each input, joined.
+// Forward mode counts as this many backward passes: its loops are plain ones.
+constexpr int64_t kForwardCost = 8;
+
+int64_t elements(const std::vector<Tensor>& tensors) {
+  int64_t n = 0;
+  for (const Tensor& t : tensors) n += t.numel();
+  return n;
+}
+
+// Rows or columns of dy / dx as one tensor, of y's shape followed by that of x.
+Tensor joined(const std::vector<Tensor>& parts, int64_t dim, const Tensor& y, const Tensor& x) {
+  Shape shape = y.shape();
+  for (const int64_t size : x.shape()) shape.push_back(size);
+  return parts.empty() ? zeros(shape, x.dtype()) : stack(parts, dim).reshape(shape);
+}
+
+// The jacobian by columns, in forward mode: [output][input]. Empty if that takes a user's rule.
+std::vector<std::vector<Tensor>> columns(const autograd::Trace& trace, const Call& c) {
+  std::vector<std::vector<Tensor>> result(c.outputs.size());
+  std::vector<Tensor> v;
+  for (const Tensor& x : c.inputs) v.push_back(zeros_like(x));
+  for (size_t i = 0; i < v.size(); ++i) {
+    std::vector<std::vector<Tensor>> found(c.outputs.size());
+    for (int64_t k = 0; k < v[i].numel(); ++k) {
+      Tensor one = v[i].reshape({-1}).select(0, k);
+      one.fill_(1.0);
+      const std::vector<Tensor> products = reference::forward(trace, c.inputs, v, c.outputs);
+      one.fill_(0.0);
+      if (products.empty()) return {};
+      for (size_t o = 0; o < products.size(); ++o) found[o].push_back(products[o]);
+    }
+    for (size_t o = 0; o < found.size(); ++o) result[o].push_back(joined(found[o], -1, c.outputs[o], v[i]));
+  }
+  return result;
+}
+
+// The derivatives of y by rows, in reverse mode: for each input.
 std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
                          const DerivativeOptions& options) {
   const int64_t n = y.numel();
@@ -107,11 +143,7 @@ std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector
     for (size_t i = 0; i < g.size(); ++i) found[i].push_back(std::move(g[i]));
   }
   std::vector<Tensor> result;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Shape shape = y.shape();
-    for (const int64_t size : inputs[i].shape()) shape.push_back(size);
-    result.push_back(n == 0 ? zeros(shape, inputs[i].dtype()) : stack(found[i], 0).reshape(shape));
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) result.push_back(joined(found[i], 0, y, inputs[i]));
   return finish(std::move(result), options.create_graph);
 }
 
@@ -141,8 +173,17 @@ Product only(const Products& p) { return {p.outputs[0], p.products[0]}; }
 std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
                                           const DerivativeOptions& options) {
   const GradMode on(true);
-  const Call c = call("jacobian", f, inputs, options.create_graph);
+  const bool by_rules = options.create_graph || options.strict;
+  autograd::Trace trace;
+  Call c;
+  {
+    const autograd::Tracing tracing(by_rules ? nullptr : &trace);
+    c = call("jacobian", f, by_rules ? inputs : apart(inputs), options.create_graph);
+  }
+  const bool is_tall = elements(c.outputs) > kForwardCost * elements(c.inputs);
   std::vector<std::vector<Tensor>> result;
+  if (!by_rules && is_tall) result = columns(trace, c);
+  if (!result.empty()) return result;
   for (const Tensor& y : c.outputs) result.push_back(rows("jacobian", y, c.inputs, options));
   return result;
 }

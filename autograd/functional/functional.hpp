@@ -26,7 +26,8 @@ using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 /// A function of several tensors with several results.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x).
+/// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x),
+/// or, where x has far fewer, forward mode for each element of x: see jvp().
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
 /// Element [output][input] is the derivative of that output with respect to that input, as above.
 std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
@@ -37,6 +38,14 @@ Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions
 /// [input][input], each the shape of the first followed by that of the second.
 std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vector<Tensor>& inputs,
                                          const DerivativeOptions& options = {});
+
+/// The gradient of each example's loss: losses(batch) gives one loss for each of B examples, which all
+/// tensors of the batch have in their first dimension; the result for a parameter has the shape (B, *its
+/// shape). One backward pass; where parameters meet the examples, each example gets a copy of stride 0.
+/// Parameters of Linear, Embedding, norms and attention, and in sums, products and matmul. Throws Error for
+/// others, and if the examples leave the first dimension. Examples must not depend on each other.
+std::vector<Tensor> per_example_gradients(const ScalarFunction& losses, const std::vector<Tensor>& parameters,
+                                          const std::vector<Tensor>& batch);
 
 namespace autograd {
 /// The result of a function, and the product of its derivative with a vector.

@@ -26,10 +26,14 @@ class Module:
     """
 
     training = True
+    __eq__, __hash__ = object.__eq__, object.__hash__  # also of lists and dictionaries of modules
 
     def forward(self, *args: Any, **options: Any) -> Any:
         """What the call computes."""
         raise NotImplementedError(f"{type(self).__name__} needs a method forward()")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.forward(*args, **options)
@@ -190,7 +194,7 @@ class Module:
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple, dict)) and not isinstance(value, Module):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _items(f"{name}.{key}", item)
     else:
@@ -211,7 +215,7 @@ class Layer(Module):
     made with."""
 
     _call: Any = _core.layers._call
-    _format = ""  # of extra_repr()
+    _format: Any = ""  # of extra_repr()
 
     def __init__(self, core: Any, **options: Any) -> None:
         vars(self).update(_core=core, _options=options)
@@ -249,11 +253,19 @@ class Layer(Module):
         return copy
 
     def extra_repr(self) -> str:
-        if self._format:
-            return self._format.format(**self._options)
+        form = type(self)._format
+        if form:
+            return str(form(self._options) if callable(form) else form.format(**self._options))
         defaults = self._defaults
         return ", ".join(str(value) if defaults[name] is inspect.Parameter.empty else f"{name}={value}"
                          for name, value in self._options.items() if value != defaults[name])
+
+
+class TensorLayer(Layer):
+    """A layer of one tensor, which it makes another of."""
+
+    def __call__(self, *args: Any, **options: Any) -> Tensor:
+        return self.forward(*args, **options)  # type: ignore[no-any-return]
 
 
 class _Path:
@@ -281,10 +293,11 @@ def _member(core: Any, name: str, owner: str) -> Any:
     raise AttributeError(f"{owner} has no attribute {name!r}")
 
 
-def layer(name: str, make: Any, call: Any, form: str) -> type[Layer]:
+def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
     """The class of a layer from the row of gradus._core.layers that makes it."""
     def __init__(self: Layer, *args: Any, **options: Any) -> None:
         Layer.__init__(self, make(*args, **options), **options_of(make, args, options))
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
-    return type(name, (Layer,), {"__init__": __init__, "__doc__": f"{name}{make.__doc__}", "__qualname__": name, "_call": call,
+    base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
+    return type(name, (base,), {"__init__": __init__, "__doc__": f"{name}{make.__doc__}", "__qualname__": name, "_call": call,
                                  "_format": form, "_defaults": defaults, "__signature__": inspect.signature(make)})

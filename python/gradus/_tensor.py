@@ -15,11 +15,14 @@ from ._types import Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, f
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
 
 
-def _shape_of(data: Any) -> list[int]:
-    """The shape of nested lists. Raises Error unless they are nested to one depth, with one length at each."""
+def _flatten(data: Any, numbers: list[Any]) -> list[int]:
+    """Appends the numbers of nested lists. Returns their shape; raises Error unless all lists at one depth have one length."""
+    if not isinstance(data, (list, tuple, float, int)) and hasattr(data, "tolist"):
+        data = data.tolist()
     if not isinstance(data, (list, tuple)):
-        return list(getattr(data, "shape", ()))
-    shapes = [_shape_of(item) for item in data]
+        numbers.append(data if isinstance(data, (float, int)) else operator.index(data))
+        return []
+    shapes = [_flatten(item, numbers) for item in data]
     for other in shapes[1:]:
         if len(other) != len(shapes[0]):
             raise Error("[tensor] lists must be nested to one depth, got others.")
@@ -28,21 +31,10 @@ def _shape_of(data: Any) -> list[int]:
     return [len(data), *(shapes[0] if shapes else [])]
 
 
-def _numbers_of(data: Any, numbers: list[Any]) -> list[Any]:
-    """The numbers of nested lists, appended to `numbers`."""
-    if not isinstance(data, (list, tuple, float, int)) and hasattr(data, "tolist"):
-        data = data.tolist()
-    if isinstance(data, (list, tuple)):
-        for item in data:
-            _numbers_of(item, numbers)
-    else:
-        numbers.append(data if isinstance(data, (float, int)) else operator.index(data))
-    return numbers
-
-
 def _of_lists(data: Any) -> Tensor:
+    numbers: list[Any] = []
     try:
-        shape, numbers = _shape_of(data), _numbers_of(data, [])
+        shape = _flatten(data, numbers)
     except TypeError:
         raise Error(f"[tensor] takes numbers, nested lists of them, arrays and tensors, got {type(data).__name__}"
                     f"{' with others' if isinstance(data, (list, tuple)) else ''}.") from None
@@ -126,6 +118,17 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def repeat_interleave(input: Tensor, repeats: int, dim: int) -> Tensor:
     """Each slice along dim `repeats` times, one after another."""
     return input.index_select(dim, _core.arange(input.size(dim) * repeats) // repeats)
+
+
+def bincount(input: Tensor, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
+    size = max(minlength, int(input.max().item()) + 1 if input.numel() else 0)
+    return _core.zeros(size, dtype=int64).scatter_add(0, input, _core.ones_like(input))
+
+
+def unique(input: Tensor) -> Tensor:
+    """The different elements, in order."""
+    return tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
 
 
 _printed: dict[str, Any] = {}
@@ -232,13 +235,13 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 
 _METHODS: dict[str, Callable[..., Any]] = {
     "to": _to, "numpy": _numpy, "tolist": lambda self: memoryview(self.detach()).tolist(), "cpu": lambda self: self,
-    "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
+    "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
     "__format__": lambda self, spec: format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec),
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0)),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
-    "__reduce__": _reduce, "type": _type,
+    "__reduce__": _reduce, "type": _type, "bincount": bincount, "unique": unique,
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
 for _name, _method in _METHODS.items():

@@ -1,14 +1,14 @@
 """Modes, derivatives of functions, and operations of one's own."""
 from __future__ import annotations
 
-import functools
+import contextlib
 from typing import Any, Callable, Sequence
 
 from . import _core
 from ._core import Error, Tensor
 
 
-class _Mode:
+class _Mode(contextlib.ContextDecorator):
     """A setting of this thread, for a with block or a function that it decorates."""
 
     _get: Callable[[], Any]
@@ -25,13 +25,6 @@ class _Mode:
 
     def __exit__(self, *_: Any) -> None:
         type(self)._set(self._before.pop())
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def run(*args: Any, **options: Any) -> Any:
-            with type(self)(self._value):
-                return function(*args, **options)
-        return run
 
 
 def _mode(name: str, doc: str, get: Callable[[], Any], put: Callable[[Any], None], value: Any) -> type[_Mode]:
@@ -88,19 +81,21 @@ def checkpoint(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
 
 
 def jacobian(function: Callable[[Tensor], Tensor], x: Tensor, create_graph: bool = False) -> Tensor:
-    """d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x)."""
-    with enable_grad():
-        x = x if create_graph and x.requires_grad else x.detach().requires_grad_()
-        y = function(x)
-        rows = [grad(one, x, retain_graph=True, create_graph=create_graph, allow_unused=True)[0]
-                if one.requires_grad else None for one in y.reshape(-1)]
-        rows = [x.detach() * 0 if row is None else row for row in rows]
-        return _core.stack(rows).reshape(*y.shape, *x.shape)
+    """d f(x)_i / d x_j: the shape of f(x), followed by that of x. By backward passes, or in forward mode where f(x) is far larger."""
+    return _core._jacobian(function, x, create_graph)
 
 
 def hessian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """d^2 f(x) / d x_i d x_j of a function with one value: the shape of x twice."""
-    return jacobian(lambda at: jacobian(function, at, create_graph=True).reshape(*at.shape), x.detach())
+    return _core._hessian(function, x)
+
+
+def per_example_gradients(model: Any, loss: Callable[..., Tensor], batch: Sequence[Tensor]) -> dict[str, Tensor]:
+    """The gradient of each example's loss for each parameter, (B, *its shape), in one backward pass. loss(model, *batch) gives the
+    losses of the B examples, (B); each tensor of the batch has them in its first dimension. Raises Error for parameters that are
+    used otherwise than in Linear, Embedding, norms, attention, sums and products."""
+    names, parameters = zip(*model.named_parameters())
+    return dict(zip(names, _core._per_example_gradients(lambda parts: loss(model, *parts), list(parameters), list(batch))))
 
 
 class _Context:

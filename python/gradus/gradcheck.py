@@ -45,34 +45,23 @@ def gradcheck(f, inputs, order=2, *, grad=None, like=None, eps=1e-5, tolerance=1
     eps, tolerance, directions, elementwise, seed: as in the C++ library; docs/operations-and-gradient-checks.md explains them.
 
     Returns a Report. Errors of f pass through; gradus.Error for inputs that cannot be checked."""
-    given = [inputs] if _is_array(inputs) else list(inputs)
+    given = [inputs] if hasattr(inputs, "shape") else list(inputs)
+    if like not in (None, *_LIKE):
+        raise gradus.Error(f"[gradcheck] like must be one of {', '.join(_LIKE)}, got '{like}'.")
     torch = sys.modules.get("torch")
     is_torch = torch is not None and hasattr(torch, "_C") and any(isinstance(x, torch.Tensor) for x in given)
     tensors = [_tensor(x) for x in given]
-    if not any(x.requires_grad for x in tensors):
-        wanted = [x.dtype.is_floating_point for x in tensors]
-    else:
-        wanted = [x.requires_grad for x in tensors]
-    tensors = [x.detach().double().requires_grad_(on) if x.dtype.is_floating_point else x for x, on in zip(tensors, wanted)]
+    none_is_chosen = not any(x.requires_grad for x in tensors)
+    tensors = [x.detach().double().requires_grad_(none_is_chosen or x.requires_grad) if x.dtype.is_floating_point else x for x in tensors]
     if is_torch:
         f = _of_torch(f.apply if isinstance(f, type) else f, torch)
     elif like is not None:
-        f, order = _by_hand(*_LIKE[_known(like)](f)), 1
+        f, order = _by_hand(*_LIKE[like](f)), 1
     elif grad is not None:
         f, order = _by_hand(f, grad), 1
     elif any(not isinstance(x, gradus.Tensor) for x in given):
         raise gradus.Error("[gradcheck] a function of arrays must have its gradient as grad=, got none.")
     return Report(**_core._gradcheck(lambda xs: f(*xs), tensors, order, eps, tolerance, directions, elementwise, seed))
-
-
-def _known(like):
-    if like not in _LIKE:
-        raise gradus.Error(f"[gradcheck] like must be one of {', '.join(_LIKE)}, got '{like}'.")
-    return like
-
-
-def _is_array(x):
-    return hasattr(x, "shape")
 
 
 def _tensor(x):

@@ -1,6 +1,7 @@
 """Decoders, files, training with exact resume, and looks inside of a model."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import signal
 import threading
@@ -11,6 +12,15 @@ from ._core import Error, Tensor
 from ._module import Layer, Module
 
 
+def _filled(options: Any, values: dict[str, Any]) -> Any:
+    """The options with these values. Raises TypeError for a name that is no option."""
+    for name, value in values.items():
+        if not hasattr(options, name):
+            raise TypeError(f"there is no option {name!r}")
+        setattr(options, name, value)
+    return options
+
+
 class Decoder(Layer):
     """A language model: idx (B, T) int64 -> logits (B, T, V).
 
@@ -18,7 +28,7 @@ class Decoder(Layer):
     """
 
     def __init__(self, arch: str = "gpt2", generator: Any = None, **sizes: Any) -> None:
-        super().__init__(_core._make_decoder(arch, generator, **sizes))
+        super().__init__(_core._make_decoder(_filled(_core.DecoderConfig(arch), sizes), generator))
         self.tokenizer: Any = None
 
     @classmethod
@@ -30,7 +40,8 @@ class Decoder(Layer):
     @property
     def config(self) -> dict[str, Any]:
         """The architecture and its sizes."""
-        return dict(_core._decoder_config(self._core))
+        config = _core._decoder_config(self._core)
+        return {name: getattr(config, name) for name in dir(config) if not name.startswith("_")}
 
     def loss(self, idx: Tensor, targets: Tensor, generator: Any = None) -> Tensor:
         """Mean cross-entropy, nats per token: idx, targets (B, T) int64 -> (). Targets of -100 do not count."""
@@ -116,7 +127,7 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
     before = signal.signal(signal.SIGINT, stop) if main else None
     try:
         report = _core._fit(model._assembly(), call, batches, str(folder), list(validation), chosen, rate, on_step,
-                            lambda: bool(stops), **loop)
+                            lambda: bool(stops), _filled(_core.LoopOptions(), loop))
     finally:
         if main:
             signal.signal(signal.SIGINT, before)
@@ -134,7 +145,7 @@ def watch(model: Module, patterns: Any, gradients: bool = False) -> Any:
     return _core._watch(model._assembly(), _listed(patterns), gradients)
 
 
-class Intervention:
+class Intervention(contextlib.AbstractContextManager["Intervention"]):
     """Replaces values inside a model, until remove() or the end of a with block."""
 
     def __init__(self, model: Module, patterns: Any, replace: Callable[[Tensor, str], Tensor]) -> None:
@@ -143,9 +154,6 @@ class Intervention:
     def remove(self) -> None:
         """The model computes its own values again."""
         self._held = None
-
-    def __enter__(self) -> Intervention:
-        return self
 
     def __exit__(self, *_: Any) -> None:
         self.remove()

@@ -278,7 +278,7 @@ class Training(unittest.TestCase):
         seen = []
         gradus.fit(model, loss, batch, steps=30, optimizer=("muon", {"momentum": 0.9}), on_step=seen.append, batch=16, lr=0.01)
         self.assertLess(seen[-1]["loss"], 0.7 * seen[0]["loss"])
-        with self.assertRaisesRegex(TypeError, "no argument 'stepz'"):
+        with self.assertRaisesRegex(TypeError, "no option 'stepz'"):
             gradus.fit(model, loss, batch, stepz=3)
         with self.assertRaisesRegex(Error, "got adamw with {'momentum': 0.9}"):
             gradus.fit(model, loss, batch, optimizer=("adamw", {"momentum": 0.9}))
@@ -379,6 +379,54 @@ class Decoders(unittest.TestCase):
         tokens = gradus.Tokenizer.make("char", "hello")
         self.assertEqual(tokens.decode(tokens.encode("hello")), "hello")
         self.assertEqual(tokens.vocab_size, 4)
+
+
+class PerExample(unittest.TestCase):
+    def compare(self, model, loss, data):
+        found = gradus.per_example_gradients(model, loss, data)
+        for i in range(len(data[0])):
+            model.zero_grad()
+            loss(model, *[part[i:i + 1] for part in data]).sum().backward()
+            for name, p in model.named_parameters():
+                want = gradus.zeros_like(p) if p.grad is None else p.grad
+                self.assertEqual(found[name].shape, (len(data[0]), *p.shape))
+                self.assertLess((found[name][i] - want).abs().max().item(), 1e-5 * (1 + want.abs().max().item()), name)
+
+    def test_they_are_those_of_a_loop(self):
+        class Net(Model):
+            def __init__(self):
+                super().__init__(3)
+                self.pos, self.norm, self.out = nn.Embedding(6, 8), nn.RMSNorm(8), nn.Parameter(gradus.randn(8, 11))
+                self.eval()
+
+            def forward(self, idx):
+                x = self.blocks[0](self.emb(idx) + self.pos(gradus.arange(idx.shape[1])))
+                return self.heads["a"](x) + self.norm(x) @ self.out + x @ self.emb.weight.T
+
+        def losses(model, x, y):
+            return gradus.cross_entropy(model(x).reshape(-1, 11), y.reshape(-1), reduction="none").reshape(x.shape).mean(1)
+        for size in (1, 2, 5):
+            self.compare(Net(), losses, batch(size))
+        decoder = gradus.Decoder("gpt2", vocab_size=11, block_size=6, n_layer=1, n_head=2, n_embd=8)
+        self.compare(decoder, losses, batch(3))
+        mlp = nn.Sequential(nn.Linear(3, 5, bias=False), nn.LayerNorm(5, bias=False), nn.Linear(5, 1))
+        self.compare(mlp, lambda model, x: model(x)[:, 0]**2, [gradus.randn(4, 3)])
+
+    def test_what_it_cannot_do_is_an_error(self):
+        conv, x = nn.Sequential(nn.Conv1d(2, 3, 2), nn.Flatten()), gradus.randn(4, 2, 5)
+        with self.assertRaisesRegex(Error, "no rule for parameters of conv"):
+            gradus.per_example_gradients(conv, lambda model, x: model(x).sum(1), [x])
+        with self.assertRaisesRegex(Error, r"one recorded loss for each of 4 examples, got \(\)"):
+            gradus.per_example_gradients(conv, lambda model, x: model(x).mean(), [x])
+        with self.assertRaisesRegex(Error, "must stay in the first dimension"):
+            gradus.per_example_gradients(nn.Linear(4, 4), lambda model, x: model(x.transpose(0, 1)).sum((0, 2)), [gradus.randn(3, 2, 4)])
+
+    def test_jacobians_of_both_shapes(self):
+        w = gradus.randn(40, 2, dtype=gradus.float64)
+        for matrix in (w, w.T):
+            x = gradus.randn(matrix.shape[1], dtype=gradus.float64)
+            want = matrix * (1 - (matrix @ x).tanh()**2)[:, None]
+            self.assertLess((gradus.jacobian(lambda at: (matrix @ at).tanh(), x) - want).abs().max().item(), 1e-12)
 
 
 class Threads(unittest.TestCase):

@@ -1,6 +1,7 @@
 """The stubs: each name that they have exists at run time, and the reverse; mypy --strict accepts them and the examples."""
 import ast
 import importlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -67,7 +68,13 @@ class Stubs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "examples.py")
             path.write_text(EXAMPLES)
-            for what in (["-p", "gradus"], [str(path)]):
+            notebooks = []
+            for notebook in sorted((pathlib.Path(__file__).parents[2] / "examples" / "notebooks").glob("*.ipynb")):
+                cells = [c for c in json.loads(notebook.read_text())["cells"] if c["cell_type"] == "code"]
+                notebooks.append(pathlib.Path(folder, f"notebook_{notebook.stem[0]}.py"))
+                notebooks[-1].write_text("\n".join("".join(c["source"]) for c in cells) + "\n")
+            self.assertEqual(len(notebooks), 5)
+            for what in (["-p", "gradus"], [str(path)], list(map(str, notebooks))):
                 run = subprocess.run([shutil.which("mypy"), "--strict", "--cache-dir", folder + "/cache", *what], capture_output=True, text=True,
                                      cwd=FOLDER.parent, env={"MYPYPATH": str(FOLDER.parent), "PATH": "/usr/bin:/bin"})
                 self.assertEqual(run.returncode, 0, run.stdout + run.stderr)

@@ -14,12 +14,55 @@ from .utils import clip_grad_norm_
 
 init = _core.init
 
+
+def _sizes(value: Any, dims: int = 1) -> tuple[int, ...]:
+    return (value,) * dims if isinstance(value, int) else tuple(value)
+
+
+def _pairs(options: dict[str, Any], dims: int) -> str:
+    """The arguments of a convolution: sizes as tuples, and what differs from the defaults."""
+    sizes = {name: _sizes(options[name], dims) for name in ("kernel_size", "stride", "padding", "dilation")}
+    usual = {"padding": (0,) * dims, "dilation": (1,) * dims, "groups": 1, "bias": True}
+    shown = {name: value for name, value in {**options, **sizes}.items() if name in usual and value != usual[name]}
+    words = [f"{name}={value}" for name, value in {"kernel_size": sizes["kernel_size"], "stride": sizes["stride"], **shown}.items()]
+    return ", ".join([f"{options['in_channels']}, {options['out_channels']}", *words])
+
+
+def _attention(options: dict[str, Any], indent: str = "") -> str:
+    width = options.get("embed_dim", options.get("d_model"))
+    inner = f"in_features={width}, out_features={width}, bias={options.get('bias', True)}"
+    return f"\n{indent}  (out_proj): NonDynamicallyQuantizableLinear({inner})\n{indent}"
+
+
+def _block(options: dict[str, Any], attentions: tuple[str, ...]) -> str:
+    """The parts of a transformer layer."""
+    width, hidden, count = options["d_model"], options["dim_feedforward"], len(attentions) + 1
+    drop = f"Dropout(p={options['dropout']}, inplace=False)"
+    parts = [f"({name}): MultiheadAttention({_attention(options, '  ')})" for name in attentions]
+    parts += [f"(linear1): Linear(in_features={width}, out_features={hidden}, bias=True)", f"(dropout): {drop}",
+              f"(linear2): Linear(in_features={hidden}, out_features={width}, bias=True)"]
+    parts += [f"(norm{i + 1}): LayerNorm(({width},), eps={options['layer_norm_eps']}, elementwise_affine=True)" for i in range(count)]
+    parts += [f"(dropout{i + 1}): {drop}" for i in range(count)]
+    return "\n  " + "\n  ".join(parts) + "\n"
+
+
+def _norm(options: dict[str, Any]) -> str:
+    return f"{_sizes(options['normalized_shape'])}, eps={options['eps']}, elementwise_affine=True"
+
+
+def _pool(options: dict[str, Any]) -> str:
+    return f"kernel_size={options['kernel_size']}, stride={options['stride'] or options['kernel_size']}, padding={options['padding']}"
+
+
 # What print(model) says of a layer, where it is not its required arguments and its options that differ from the defaults.
-_FORMS = {
+_FORMS: dict[str, Any] = {
+    "Conv1d": lambda options: _pairs(options, 1), "Conv2d": lambda options: _pairs(options, 2),
+    "MaxPool2d": lambda options: _pool(options) + ", dilation=1, ceil_mode=False", "AvgPool2d": _pool,
+    "MultiheadAttention": _attention, "TransformerEncoderLayer": lambda options: _block(options, ("self_attn",)),
+    "TransformerDecoderLayer": lambda options: _block(options, ("self_attn", "multihead_attn")),
     "Linear": "in_features={in_features}, out_features={out_features}, bias={bias}",
     "Dropout": "p={p}, inplace=False",
-    "LayerNorm": "({normalized_shape},), eps={eps}, elementwise_affine=True",
-    "RMSNorm": "({normalized_shape},), eps={eps}, elementwise_affine=True",
+    "LayerNorm": _norm, "RMSNorm": _norm,
     "BatchNorm1d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
     "BatchNorm2d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
     "GroupNorm": "{num_groups}, {num_channels}, eps={eps}, affine={affine}",
@@ -33,13 +76,15 @@ for _name in dir(_core.layers):
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
     """A layer without parameters that calls an operation on its first arguments; the others are its options."""
     def __init__(self: Any, *args: Any, **options: Any) -> None:
+        self._inplace = options.pop("inplace", False)  # which only changes what is printed
         self._options = options_of(operation, args, options, inputs, **defaults)
 
     def forward(self: Any, *tensors: Tensor) -> Any:
         return operation(*tensors, **self._options)
 
     def extra_repr(self: Any) -> str:
-        return "" if inputs > 1 else ", ".join(f"{k}={v!r}" for k, v in self._options.items())
+        shown = {**self._options, **({"inplace": True} if self._inplace else {})}
+        return "" if inputs > 1 else ", ".join(f"{k}={v!r}" for k, v in shown.items())
     return type(name, (Module,), {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__qualname__": name,
                                   "__doc__": f"{operation.__name__}() as a layer."})
 
@@ -67,80 +112,56 @@ class Identity(Module):
         return input
 
 
-class ModuleDict(Module):
-    """Modules by name."""
-
-    _modules: dict[str, Any]
-
-    def __init__(self, modules: Any = ()) -> None:
-        self._modules = dict(modules)
+class ModuleDict(Module, dict[str, Any]):
+    """A dictionary of modules, which are attributes, too."""
 
     def _members(self) -> Iterator[tuple[str, Any]]:
-        return ((name, module) for name, module in self._modules.items() if isinstance(module, Module))
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._modules[key]
-
-    def __setitem__(self, key: Any, module: Any) -> None:
-        self._modules[key] = module
+        yield from super()._members()
+        yield from ((name, module) for name, module in self.items() if isinstance(module, Module))
 
     def __getattr__(self, name: str) -> Any:
-        if name in vars(self).get("_modules", ()):
-            return self._modules[name]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    def keys(self) -> Any:
-        """The names."""
-        return self._modules.keys()
-
-    def items(self) -> Any:
-        """Names and modules."""
-        return self._modules.items()
-
-    def values(self) -> Any:
-        """The modules."""
-        return self._modules.values()
+        if name in self.keys():
+            return dict.__getitem__(self, name)
+        return super().__getattr__(name)
 
 
-class ModuleList(ModuleDict):
-    """Modules in a row, named 0, 1, ... An ordinary list as an attribute does the same."""
+class ModuleList(Module, list[Any]):
+    """A list of modules, named 0, 1, ... An ordinary list as an attribute does the same."""
 
-    def __init__(self, modules: Any = ()) -> None:
-        super().__init__((str(i), module) for i, module in enumerate(modules))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        yield from super()._members()
+        yield from ((str(i), module) for i, module in enumerate(self))
 
     def __getitem__(self, i: Any) -> Any:
-        found = list(self._modules.values())[i]
-        if not isinstance(i, slice):
-            return found
-        part = copy.copy(self)
-        part._modules = {str(n): module for n, module in enumerate(found)}
-        return part
+        return type(self)(super().__getitem__(i)) if isinstance(i, slice) else super().__getitem__(i)
 
-    def __setitem__(self, i: int, module: Module) -> None:
-        self._modules[str(i % len(self))] = module
-
-    def append(self, module: Module) -> ModuleList:
-        """Adds one at the end."""
-        self._modules[str(len(self))] = module
+    def append(self, module: Module) -> ModuleList:  # type: ignore[override]
+        """Adds one at the end. Returns itself."""
+        super().append(module)
         return self
 
 
-class Sequential(ModuleList):
+class Sequential(ModuleDict):
     """Calls its modules one after another. They are arguments, or a dictionary with their names."""
 
     def __init__(self, *modules: Any) -> None:
-        super().__init__(modules)
-        if len(modules) == 1 and isinstance(modules[0], dict):
-            self._modules = dict(modules[0])
+        is_named = len(modules) == 1 and isinstance(modules[0], dict) and not isinstance(modules[0], Module)
+        super().__init__(modules[0] if is_named else {str(i): module for i, module in enumerate(modules)})
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values())
+
+    def __getitem__(self, i: Any) -> Any:
+        names = list(self.keys())[i]
+        return Sequential({name: self.get(name) for name in names}) if isinstance(i, slice) else self.get(names)
+
+    def __setitem__(self, i: Any, module: Module) -> None:
+        super().__setitem__(i if isinstance(i, str) else list(self.keys())[i], module)
+
+    def append(self, module: Module) -> Sequential:
+        """Adds one at the end. Returns itself."""
+        self[str(len(self))] = module
+        return self
 
     def forward(self, input: Any) -> Any:
         for module in self:

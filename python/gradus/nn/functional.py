@@ -20,29 +20,31 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(input))."""
-    return -_core.softplus(-input)
+    return _core._named(-_core.softplus(-input), "LogSigmoidBackward0")
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """input where it is positive, else negative_slope * input."""
-    return _core.where(input > 0, input, input * negative_slope)
+    return _core._named(_core.where(input > 0, input, input * negative_slope), "LeakyReluBackward0")
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """input where it is positive, else alpha (e^input - 1)."""
-    return _core.where(input > 0, input, alpha * (input.clamp(max=0.0).exp() - 1))
+    return _core._named(_core.where(input > 0, input, alpha * (input.clamp(max=0.0).exp() - 1)), "EluBackward0")
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between x1 and x2, along dim."""
-    return (x1 * x2).sum(dim) / (_core.norm(x1, 2, dim).clamp(min=eps) * _core.norm(x2, 2, dim).clamp(min=eps))
+    cosine = (x1 * x2).sum(dim) / (_core.norm(x1, 2, dim).clamp(min=eps) * _core.norm(x2, 2, dim).clamp(min=eps))
+    return _core._named(cosine, "SumBackward1")
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)) of probabilities; logarithms are at least -100, as in PyTorch."""
     loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (1 - input).log().clamp(min=-100.0))
     loss = loss if weight is None else loss * weight
-    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+    loss = loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+    return _core._named(loss, "BinaryCrossEntropyBackward0")
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:
@@ -53,7 +55,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> 
         dim = input.dim() - 1 - i // 2
         sizes = [[*input.shape[:dim], n, *input.shape[dim + 1:]] for n in pad[i:i + 2]]
         before, after = (_core.full(size, value, input.dtype) for size in sizes)
-        input = _core.cat([before, input, after], dim)
+        input = _core._named(_core.cat([before, input, after], dim), "ConstantPadNdBackward0")
     return input
 
 

@@ -10,6 +10,7 @@ A name that is not here raises an AttributeError that says which is the nearest.
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import math
 import os
@@ -19,7 +20,7 @@ from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
-from gradus import Error, Tensor, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor, zeros
+from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor
 from gradus import bool_ as bool  # noqa: A004
 from gradus._files import load, save
 from gradus._missing import missing
@@ -86,14 +87,7 @@ def seed() -> builtins.int:
     return _seed
 
 
-def get_rng_state() -> str:
-    """The state of the stream, for set_rng_state()."""
-    return default_generator.get_state()
-
-
-def set_rng_state(state: str) -> None:
-    """Continues the stream from a state."""
-    default_generator.set_state(state)
+get_rng_state, set_rng_state, discard = default_generator.get_state, default_generator.set_state, default_generator.discard
 
 
 class Generator(gradus.Generator):
@@ -108,11 +102,6 @@ class Generator(gradus.Generator):
         return self
 
 
-def discard(n: builtins.int) -> None:
-    """Drops n words of 32 bits of the stream."""
-    default_generator.discard(n)
-
-
 def raw32(n: builtins.int) -> Tensor:
     """The next n words of 32 bits, int64 (n)."""
     return tensor([default_generator.next() for _ in range(n)], dtype=int64)
@@ -125,30 +114,13 @@ def is_tensor(x: Any) -> builtins.bool:
     return isinstance(x, Tensor)
 
 
-def FloatTensor(data: Any) -> Tensor:
-    """tensor(data, dtype=float32)."""
-    return tensor(data, dtype=float32)
-
-
-def LongTensor(data: Any) -> Tensor:
-    """tensor(data, dtype=int64)."""
-    return tensor(data, dtype=int64)
+FloatTensor, LongTensor = functools.partial(tensor, dtype=float32), functools.partial(tensor, dtype=int64)
 
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    return gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
-
-
-def bincount(input: Tensor, minlength: builtins.int = 0) -> Tensor:
-    """How often each of 0, 1, ... is among the whole numbers of a vector, int64."""
-    size = builtins.max(minlength, builtins.int(input.max().item()) + 1 if input.numel() else 0)
-    return zeros(size, dtype=int64).scatter_add(0, input, gradus.ones_like(input))
-
-
-def unique(input: Tensor, sorted: builtins.bool = True) -> Tensor:
-    """The different elements, in order."""
-    return tensor(builtins.sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+    both = gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
+    return tuple(_core._named(x, "StdMeanBackward0") for x in both)  # type: ignore[return-value]
 
 
 def finfo(dtype: Any) -> Any:
@@ -163,6 +135,7 @@ def get_default_dtype() -> dtype:
     return float32
 
 
+cosine_similarity = nn.functional.cosine_similarity
 inference_mode = gradus.no_grad
 cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=manual_seed, manual_seed_all=manual_seed)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),
