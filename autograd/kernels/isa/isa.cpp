@@ -21,7 +21,7 @@ struct Traits;
 template <>
 struct Traits<Level> {
 #define GRADUS_NAME(level) #level,
-  static constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME)};
+  static constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME) "reference"};
 #undef GRADUS_NAME
   static constexpr std::string_view kWhat = "level";
   static constexpr const char* kVariable = "GRADUS_LEVEL";
@@ -51,6 +51,7 @@ std::vector<Level> found(Level) {
   if (has(#level)) found.push_back(Level::level);
   GRADUS_LEVELS(GRADUS_ADD)
 #undef GRADUS_ADD
+  found.push_back(Level::reference);
   return found;
 }
 
