@@ -10,23 +10,29 @@ using gradus::kernels::Loop;
 using gradus::kernels::Unary;
 using namespace vectors;
 
-// Each operation's formula, in the order of the enum.
+// Each operation's definition, in the order of the enum; slopes times the gradient of the result.
+using plain::Exact;
 using plain::Real;
+using plain::WithSlope;
+template <plain::Dual (*f)(plain::Dual)>
+Real gradient(Real a, Real b) {
+  return a * plain::slope<f>(b);
+}
 Real (*const kFormulas[])(Real a, Real b) = {
-    [](Real a, Real b) { return a + b; },
-    [](Real a, Real b) { return a - b; },
-    [](Real a, Real b) { return a * b; },
-    [](Real a, Real b) { return a / b; },
-    [](Real a, Real b) { return std::pow(a, b); },
-    [](Real a, Real b) { return std::fmax(a, b); },
-    [](Real a, Real b) { return std::fmin(a, b); },
-    [](Real a, Real b) { return b > 0 ? a : 0; },  // relu_grad
-    [](Real a, Real b) { return a * plain::gelu_slope(b).value; },
-    [](Real a, Real b) { return a * plain::gelu_tanh_slope(b).value; },
-    [](Real a, Real b) { return a * plain::silu_slope(b).value; },
-    [](Real a, Real b) { return a * plain::mish_slope(b).value; },
-    [](Real a, Real b) { return a * (1 - b * b); },  // tanh_grad
-    [](Real a, Real b) { return a * b * (1 - b); },  // sigmoid_grad
+    Exact::add,
+    Exact::sub,
+    Exact::mul,
+    Exact::div,
+    Exact::power,
+    Exact::maximum,
+    Exact::minimum,
+    gradient<WithSlope::relu>,
+    gradient<WithSlope::gelu>,
+    gradient<WithSlope::gelu_tanh>,
+    gradient<WithSlope::silu>,
+    gradient<WithSlope::mish>,
+    [](Real a, Real y) { return a * (1 - y * y); },  // tanh_grad
+    [](Real a, Real y) { return a * y * (1 - y); },  // sigmoid_grad
 };
 static_assert(std::size(kFormulas) == static_cast<size_t>(Binary::count));
 
