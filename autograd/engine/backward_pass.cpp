@@ -184,7 +184,7 @@ void BackwardPass::forget_from(size_t first_slot) {
 }
 
 void BackwardPass::walk(const Order& order) {
-  const GradMode mode(create_graph_);
+  const GradMode mode(composed_);
   const AnomalyMode quiet(false);  // rules may mask intermediate values later; only their results are checked
   for (const size_t i : order) {
     Slot& s = slots_[i];
@@ -197,6 +197,7 @@ void BackwardPass::walk(const Order& order) {
     if (!s.grad.defined()) continue;
     Tensor g = std::exchange(s.grad, {});
     if (node.hooks) [[unlikely]] {
+      const GradMode of_hooks(create_graph_);
       const Tensor before = g;
       g = node.hooks->run(before, [&] { return describe(node); });
       if (anomaly_) check_hooked(node, g, before);
@@ -225,7 +226,6 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   const Needs needs = needs_of(node);
   if (!needs.any()) return;
   const uint64_t before = version(gy);
-  const GradMode mode(composed_);
   Tensor y = *node.output;
   if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
@@ -263,7 +263,6 @@ void BackwardPass::visit_multi_output(Node& node) {
   if (node.multi->recompute) return expand_checkpoint(node, std::move(gys));
   const Needs needs = needs_of(node);
   if (!needs.any()) return;
-  const GradMode mode(composed_);
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &results[0].shape);
   std::vector<Tensor> all = gys, ys;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -347,7 +346,7 @@ Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) const {
 
 void BackwardPass::add(Slot& target, Tensor gx) {
   const Node& node = *target.node;
-  if (gx.defined() && !create_graph_ && gx.requires_grad()) gx = gx.detach();
+  if (composed_ && !create_graph_ && gx.defined()) gx = gx.detach();
   if (gx.defined()) gx = sum_to(gx, node.shape);
   if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
     fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",

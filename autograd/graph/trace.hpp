@@ -36,7 +36,7 @@ struct Trace {
 extern constinit thread_local Trace* active_trace;
 
 /// Whether operations have the values of their definitions, and gradient rules are composed of operations.
-inline bool is_by_definition() { return kernels::isa_in_use() == kernels::Level::reference; }
+inline bool is_by_definition() { return kernels::is_reference_in_use; }
 /// Whether calls are looked at.
 inline bool is_traced() { return active_trace || is_by_definition(); }
 

@@ -125,9 +125,15 @@ Isa isa_in_use() {
   return current<Isa>();
 }
 
+bool is_reference_in_use = [] {
+  const char* const name = std::getenv(Traits<Level>::kVariable);
+  return name && name == isa_name(Level::reference);
+}();
+
 template <class Isa>
 void set_isa(std::string_view name) {
   current<Isa>() = named<Isa>(name);
+  is_reference_in_use = isa_in_use() == Level::reference;
 }
 
 #define GRADUS_INSTANTIATE(Isa)                      \

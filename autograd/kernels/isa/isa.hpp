@@ -62,6 +62,9 @@ const std::vector<Isa>& available_isas();
 template <class Isa = Level>
 Isa isa_in_use();
 
+/// Whether the level in use is `reference`. Every operation asks; set_isa() and the environment set it.
+extern bool is_reference_in_use;
+
 /// Selects one, for tests. Throws Error if it is not available.
 template <class Isa = Level>
 void set_isa(std::string_view name);
