@@ -56,7 +56,7 @@ template class Replay<Dual<Dual<double>>>;
 namespace gradus {
 
 void autograd::compute_by_definition(const TracedCall& call) {
-  if (call.outputs.empty()) return;
+  if (call.outputs.empty() || !call.outputs[0].defined()) return;
   Tensor y = call.outputs[0];
   for (const Tensor& x : call.inputs)
     if (x.defined() && x.impl()->storage == y.impl()->storage) return;
