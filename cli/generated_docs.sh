@@ -53,5 +53,6 @@ The kernels of OpenBLAS; by default, those for the processor.
 .TP
 .B GRADUS_LEVEL
 The instruction\-set level of x86\-64, v2, v3 or v4; by default, the highest that the processor supports.
+Or reference: operations are computed by their definitions in plain loops, slowly.
 END
 } >"$folder/gradus.1"

@@ -16,7 +16,7 @@ function(gradus_require_built component file)
 endfunction()
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
-set(gradus_libraries files autograd reference gradcheck nn check_module models data train)  # the lowest first
+set(gradus_libraries files autograd functional gradcheck nn check_module models data train)  # the lowest first
 if(TARGET gradus_layers)
   list(APPEND gradus_libraries layers)
 endif()

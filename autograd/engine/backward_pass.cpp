@@ -9,6 +9,7 @@
 #include "gradus/autograd/graph/anomaly_check.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/profile.hpp"
+#include "gradus/autograd/graph/trace.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
@@ -70,6 +71,7 @@ BackwardPass::BackwardPass(bool create_graph, bool retain_graph)
     : id_(next_pass.fetch_add(1)),
       outer_op_(running_op),
       create_graph_(create_graph),
+      composed_(create_graph || is_by_definition()),
       release_(!retain_graph && !create_graph),
       anomaly_(anomaly_mode) {
   slots_.reserve(32);  // so that a small graph costs one allocation
@@ -182,7 +184,7 @@ void BackwardPass::forget_from(size_t first_slot) {
 }
 
 void BackwardPass::walk(const Order& order) {
-  const GradMode mode(create_graph_);
+  const GradMode mode(composed_);
   const AnomalyMode quiet(false);  // rules may mask intermediate values later; only their results are checked
   for (const size_t i : order) {
     Slot& s = slots_[i];
@@ -195,6 +197,7 @@ void BackwardPass::walk(const Order& order) {
     if (!s.grad.defined()) continue;
     Tensor g = std::exchange(s.grad, {});
     if (node.hooks) [[unlikely]] {
+      const GradMode of_hooks(create_graph_);
       const Tensor before = g;
       g = node.hooks->run(before, [&] { return describe(node); });
       if (anomaly_) check_hooked(node, g, before);
@@ -226,13 +229,13 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   Tensor y = *node.output;
   if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
-    const Sums sums = create_graph_ || anomaly_ ? Sums() : Sums([&](size_t i) { return take_sum(node, i); });
+    const Sums sums = composed_ || anomaly_ ? Sums() : Sums([&](size_t i) { return take_sum(node, i); });
     add_all(node, node.joint(gy, y, needs, sums), {&gy, 1});
   } else {
     for (Edge& e : node.edges) {
       if (!is_needed(e)) continue;
       Slot& target = slot_of(*e.to);
-      if (e.add_to && !create_graph_) {
+      if (e.add_to && !composed_) {
         const Tensor sum = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
         if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
         e.add_to(gy, target.grad);
@@ -338,23 +341,24 @@ void BackwardPass::add_all(const Node& node, std::vector<Tensor> gxs, std::span<
 
 // Recorded if the gradients are to be differentiated again.
 Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) const {
-  return create_graph_ ? differentiable::add(a, b) : raw::add(a, b);
+  return composed_ ? differentiable::add(a, b) : raw::add(a, b);
 }
 
 void BackwardPass::add(Slot& target, Tensor gx) {
   const Node& node = *target.node;
+  if (composed_ && !create_graph_ && gx.defined()) gx = gx.detach();
   if (gx.defined()) gx = sum_to(gx, node.shape);
   if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
     fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
          gx.defined() ? concat(name(gx.dtype()), " ", gx.shape()) : "nothing", ".");
   if (!target.grad.defined()) {
-    target.owned = !create_graph_ && raw::is_sole_owner(gx);
+    target.owned = !composed_ && raw::is_sole_owner(gx);
     target.grad = std::move(gx);
-  } else if (target.owned && !create_graph_) {
+  } else if (target.owned) {
     raw::add_into(target.grad, gx);
   } else {
     target.grad = sum(target.grad, gx);
-    target.owned = !create_graph_;
+    target.owned = !composed_;
   }
 }
 
@@ -369,7 +373,7 @@ void BackwardPass::add_to_leaf(Node& leaf, const Tensor& g) const {
     return;
   }
   const ProfileSpan span("accumulate", ProfileEvent::Phase::backward, &leaf.shape);
-  if (create_graph_ || leaf.grad.requires_grad())
+  if (composed_ || leaf.grad.requires_grad())
     leaf.grad = differentiable::add(leaf.grad, g);
   else
     raw::add_into(leaf.grad, g);

@@ -85,7 +85,8 @@ class BackwardPass {
   uint64_t id_;
   std::string_view outer_op_;  // of the pass whose rule started this one
   bool create_graph_;
-  bool release_;  // each vertex once it has been used
+  bool composed_;  // gradients are made of recorded operations only
+  bool release_;   // each vertex once it has been used
   bool accumulate_ = false;
   bool anomaly_;
   std::vector<Slot> slots_;

@@ -17,14 +17,14 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// Passes the results of an op to the profile, the trace, AnomalyMode and KeepValues, if they are on; inputs()
-// are its inputs.
+// Passes the results of an op to the profile, the trace, its definition, AnomalyMode and KeepValues, if they
+// are on; inputs() are its inputs.
 template <class F>
 void observe(OpName op, std::span<const Tensor> outs, const F& inputs) {
   if (active_profile) [[unlikely]]
     profile_op(op.name, outs.empty() ? Shape() : outs[0].shape());
-  if (autograd::active_trace) [[unlikely]]
-    autograd::active_trace->add(op.name, inputs(), {outs.begin(), outs.end()});
+  if (autograd::is_traced()) [[unlikely]]
+    autograd::trace_call(op.name, inputs(), {outs.begin(), outs.end()});
   if (autograd::anomaly_mode) [[unlikely]]
     for (const Tensor& out : outs) autograd::check_value(op.name, out, inputs());
   if (autograd::keep_values) [[unlikely]]

@@ -59,7 +59,7 @@ struct Reduced {
 // Adds the dims and other attributes to the trace, if there is one.
 template <class... More>
 void trace_dims(const Reduced& r, const More&... more) {
-  if (autograd::active_trace) [[unlikely]]
+  if (autograd::is_traced()) [[unlikely]]
     autograd::trace_attributes(Shape(r.dims()), more...);
 }
 

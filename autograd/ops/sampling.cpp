@@ -73,7 +73,7 @@ Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   dispatch_float("dropout", x.dtype(), [&]<class T>() {
     kernels::dropout(x.numel(), out.mutable_data<T>(), packed.data<T>(), p, words.key, words.block);
   });
-  if (autograd::active_trace) [[unlikely]]
+  if (autograd::is_traced()) [[unlikely]]
     autograd::trace_attributes(mask_of(x.shape(), x.dtype(), p, words));
   return record("dropout", std::move(out),
                 {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});

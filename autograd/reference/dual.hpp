@@ -25,8 +25,10 @@ using std::tanh;
 
 inline constexpr double kErf = 2 * std::numbers::inv_sqrtpi;  ///< erf'(0)
 
-inline double plain(double x) { return x; }       ///< the number without tangents
-inline bool is_zero(double x) { return x == 0; }  ///< whether it is 0 with all its tangents
+/// The number without tangents, and whether it is 0 with all of them.
+inline double plain(double x) { return x; }
+inline double plain(long double x) { return static_cast<double>(x); }
+inline bool is_zero(long double x) { return x == 0; }
 
 template <class T>
 struct Dual {

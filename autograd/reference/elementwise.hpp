@@ -35,16 +35,18 @@ struct Scalar {
   static T relu(T x) { return x <= 0 ? T(0) : x; }
   /// 1 / (1 + e^-x), written so that e^ does not overflow.
   static T sigmoid(T x) { return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
+  /// x times a gate between 0 and 1. A gate that is shut leaves a zero of x's sign, also of an infinite x.
+  static T gated(T x, T gate) { return gate == T(0) ? T(std::copysign(0.0, plain(x))) : x * gate; }
   /// x Phi(x) with the normal distribution's Phi(x) = erfc(-x / sqrt 2) / 2 (Hendrycks and Gimpel, arXiv
   /// 1606.08415).
-  static T gelu(T x) { return 0.5 * x * erfc(-x / std::numbers::sqrt2); }
+  static T gelu(T x) { return gated(x, 0.5 * erfc(-x / sqrt(T(2)))); }
   /// Its approximation x / 2 (1 + tanh u) = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
   static T gelu_tanh(T x) {
-    const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-    return x * sigmoid(2 * k * (x + 0.044715 * x * x * x));
+    const T pi = T(0x1.921fb54442d18p+1) + T(0x1.1a62633145c07p-53);  // in more digits than double has
+    return gated(x, sigmoid(2.0 * sqrt(2.0 / pi) * (x + T(44715) / 1e6 * x * x * x)));
   }
   /// x sigmoid(x) (Elfwing et al., arXiv 1702.03118; Ramachandran et al., arXiv 1710.05941).
-  static T silu(T x) { return x * sigmoid(x); }
+  static T silu(T x) { return gated(x, sigmoid(x)); }
   /// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold (Dugas et al., 2001).
   static T softplus(T x, double beta, double threshold) {
     const T z = beta * x;
@@ -52,7 +54,7 @@ struct Scalar {
     return (z > 0 ? z + log1p(exp(-z)) : log1p(exp(z))) / beta;
   }
   /// x tanh(softplus(x)) (Misra, arXiv 1908.08681).
-  static T mish(T x) { return x * tanh(softplus(x, 1, INFINITY)); }
+  static T mish(T x) { return gated(x, tanh(softplus(x, 1, INFINITY))); }
   /// silu(gate) up (Shazeer, arXiv 2002.05202).
   static T swiglu(T gate, T up) { return silu(gate) * up; }
   /// x moved into [low, high], with derivative 1 at both bounds. NaN if one is NaN; high if low > high.

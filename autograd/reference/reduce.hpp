@@ -157,8 +157,8 @@ Row<T> cumsum(Row<T> x, bool reverse) {
   return x;
 }
 
-/// h_t = a_t h_(t-1) + b_t along dimension d with h_0 = 0; reverse: from the other end (Martin and Cundy,
-/// arXiv 1709.04057).
+/// h_1 = b_1, h_t = a_t h_(t-1) + b_t along dimension d; reverse: from the other end (Martin and Cundy, arXiv
+/// 1709.04057).
 template <class T>
 Array<T> linear_recurrence(const Array<T>& a, const Array<T>& b, int64_t d, bool reverse) {
   Array<T> h(a.shape);
@@ -167,7 +167,7 @@ Array<T> linear_recurrence(const Array<T>& a, const Array<T>& b, int64_t d, bool
     T last(0);
     for (int64_t t = 0; t < w.size; ++t) {
       const int64_t i = w.at(o, reverse ? w.size - 1 - t : t, k);
-      h[i] = last = a[i] * last + b[i];
+      h[i] = last = t == 0 ? b[i] : a[i] * last + b[i];
     }
   });
   return h;

@@ -1,6 +1,9 @@
 #include "gradus/autograd/reference/replay.hpp"
 
+#include <algorithm>
 #include <exception>
+
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::reference {
 
@@ -49,3 +52,19 @@ template class Replay<Dual<double>>;
 template class Replay<Dual<Dual<double>>>;
 
 }  // namespace gradus::reference
+
+namespace gradus {
+
+void autograd::compute_by_definition(const TracedCall& call) {
+  if (call.outputs.empty() || !call.outputs[0].defined()) return;
+  Tensor y = call.outputs[0];
+  for (const Tensor& x : call.inputs)
+    if (x.defined() && x.impl()->storage == y.impl()->storage) return;
+  reference::Replay<double> replay;
+  if (!replay.run(call) || !replay.has(y)) return;
+  Tensor values = empty(y.shape(), DType::float64);
+  std::ranges::copy(replay.get(y).data, values.mutable_data<double>());
+  raw::copy_into(y, values);
+}
+
+}  // namespace gradus

@@ -136,7 +136,6 @@ template <class T>
 Array<T> array_of(const Tensor& x) {
   if (!x.defined()) return {};
   Array<T> a(sizes_of(x.shape()));
-  const autograd::Tracing off(nullptr);
   using Number = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
   const Tensor packed = raw::contiguous(raw::converted(x.detach(), dtype_of<Number>));
   for (int64_t i = 0; i < a.size(); ++i) a[i] = T(packed.data<Number>()[i]);

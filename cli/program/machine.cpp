@@ -68,7 +68,9 @@ double load() {
   return ::getloadavg(&minute, 1) == 1 ? minute : 0;
 }
 
-std::string level_name(std::string_view level) { return concat(level == "base" ? "" : "x86-64-", level); }
+std::string level_name(std::string_view level) {
+  return concat(level.starts_with('v') ? "x86-64-" : "", level);
+}
 
 std::string level() {
   const char* chosen = std::getenv("GRADUS_LEVEL");

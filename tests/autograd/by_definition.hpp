@@ -34,11 +34,28 @@ inline double error_of_call(const autograd::TracedCall& call) {
   return worst;
 }
 
+/// The calls that f records.
+template <class F>
+std::vector<autograd::TracedCall> calls_of(const F& f) {
+  autograd::Trace trace;
+  const autograd::Tracing on(&trace);
+  f();
+  return trace.calls;
+}
+
+/// The largest difference of a call that f records from its definition.
+template <class F>
+double error_of_calls(const F& f) {
+  double worst = 0;
+  for (const autograd::TracedCall& call : calls_of(f))
+    if (is_floating(call.outputs[0].dtype())) worst = std::max(worst, error_of_call(call));
+  return worst;
+}
+
 /// Compares each call that f records, and f's gradients for a random cotangent along a random direction, with
 /// the definitions. Returns the number of calls.
 inline int check_by_definition(const ScalarFunction& f, const std::vector<Tensor>& inputs) {
   int calls = 0;
-  autograd::Trace trace;
   std::vector<Tensor> leaves, u;
   Generator generator(1);
   for (const Tensor& x : inputs) {
@@ -46,11 +63,7 @@ inline int check_by_definition(const ScalarFunction& f, const std::vector<Tensor
     u.push_back(randn(x.shape(), generator, x.dtype()));
   }
   Tensor y;
-  {
-    const autograd::Tracing on(&trace);
-    y = f(leaves);
-  }
-  for (const autograd::TracedCall& call : trace.calls) {
+  for (const autograd::TracedCall& call : calls_of([&] { y = f(leaves); })) {
     if (!is_floating(call.outputs[0].dtype())) continue;
     INFO(call.op << " " << call.outputs[0].shape());
     CHECK(error_of_call(call) <= tolerance_of(call));

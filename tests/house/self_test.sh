@@ -66,6 +66,20 @@ lines 4000 >"$tree/nn/long.cpp"
 good include_order
 good lines
 
+# to_read FILE...: the page of the core names these.
+# shellcheck disable=SC2016  # Backticks of Markdown.
+to_read() { printf '| 1 | `%s` | what |\n' "$@" >"$tree/docs/core.md"; }
+to_read nn/linear.hpp files/error.hpp
+good reading_order
+to_read nn/linear.hpp nn/gone.hpp
+fails '*nn/gone.hpp, which is not there*' "$here/reading_order.sh" "$tree"
+to_read nn/long.cpp
+fails '*4000 lines*' "$here/reading_order.sh" "$tree"
+to_read nn/a.cpp
+bad reading_order nn/a.cpp '#include <immintrin.h>\n'
+bad reading_order nn/a.cpp '#include "gradus/autograd/kernels/isa/isa.hpp"\n'
+rm "$tree/docs/core.md"
+
 bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order autograd/tensor/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
 bad include_order autograd/a.hpp '#include "gradus/autograd/tensor/tensor.hpp"\n'

@@ -154,7 +154,7 @@ Tensor tiled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     attend_grad(s, to, with_packed_rows(gy), y, sums, from);
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
-  if (autograd::active_trace) [[unlikely]]
+  if (autograd::is_traced()) [[unlikely]]
     autograd::trace_attributes(s.scale, hidden_of(s, kept.starts), dropout_of(s, q.dtype()));
   return mark_rounded(record(kOp, std::move(out), {q, k, v}, pull));
 }
@@ -179,7 +179,7 @@ Tensor tiled_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
-  if (autograd::active_trace) [[unlikely]]
+  if (autograd::is_traced()) [[unlikely]]
     autograd::trace_attributes(s.scale, hidden_of(s, kept.starts), dropout_of(s, qkv.dtype()), n_head);
   return mark_rounded(record(kOp, std::move(out), {autograd::Edge(qkv, pull)}));
 }

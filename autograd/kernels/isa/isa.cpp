@@ -21,7 +21,7 @@ struct Traits;
 template <>
 struct Traits<Level> {
 #define GRADUS_NAME(level) #level,
-  static constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME)};
+  static constexpr std::string_view kNames[] = {GRADUS_LEVELS(GRADUS_NAME) "reference"};
 #undef GRADUS_NAME
   static constexpr std::string_view kWhat = "level";
   static constexpr const char* kVariable = "GRADUS_LEVEL";
@@ -51,6 +51,7 @@ std::vector<Level> found(Level) {
   if (has(#level)) found.push_back(Level::level);
   GRADUS_LEVELS(GRADUS_ADD)
 #undef GRADUS_ADD
+  found.push_back(Level::reference);
   return found;
 }
 
@@ -124,9 +125,15 @@ Isa isa_in_use() {
   return current<Isa>();
 }
 
+bool is_reference_in_use = [] {
+  const char* const name = std::getenv(Traits<Level>::kVariable);
+  return name && name == isa_name(Level::reference);
+}();
+
 template <class Isa>
 void set_isa(std::string_view name) {
   current<Isa>() = named<Isa>(name);
+  is_reference_in_use = isa_in_use() == Level::reference;
 }
 
 #define GRADUS_INSTANTIATE(Isa)                      \

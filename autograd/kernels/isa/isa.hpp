@@ -12,6 +12,8 @@
 // functions are thread-safe if no two calls write the same output.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,9 +34,10 @@
 
 namespace gradus::kernels {
 
-/// The instruction sets of the inner loops.
+/// The instruction sets of the inner loops; or `reference`: operations have the values of their definitions
+/// (autograd/reference/), and inner loops are those of the last set.
 #define GRADUS_ENUMERATE(level) level,
-enum class Level { GRADUS_LEVELS(GRADUS_ENUMERATE) };
+enum class Level { GRADUS_LEVELS(GRADUS_ENUMERATE) reference };
 #undef GRADUS_ENUMERATE
 
 /// The instructions for matrix products in bfloat16. They are chosen independently of the level.
@@ -59,6 +62,9 @@ const std::vector<Isa>& available_isas();
 template <class Isa = Level>
 Isa isa_in_use();
 
+/// Whether the level in use is `reference`. Every operation asks; set_isa() and the environment set it.
+extern bool is_reference_in_use;
+
 /// Selects one, for tests. Throws Error if it is not available.
 template <class Isa = Level>
 void set_isa(std::string_view name);
@@ -79,7 +85,7 @@ const Loops& loops_at(Level level) {
 #define GRADUS_LOOPS(level) &level::Built<Loops>::loops,
   static constexpr const Loops* kAtLevel[] = {GRADUS_LEVELS(GRADUS_LOOPS)};
 #undef GRADUS_LOOPS
-  return *kAtLevel[static_cast<int>(level)];
+  return *kAtLevel[std::min(static_cast<size_t>(level), std::size(kAtLevel) - 1)];
 }
 
 /// The loops of a kernel at the level in use: isa_loops<SoftmaxLoops<float>>().

@@ -1,8 +1,8 @@
-// What kernels compute, by the plainest loops and in more digits than theirs, and how far a result is from
-// it.
+// What kernels compute, by its definition and in more digits than theirs, and how far a result is from it.
 #pragma once
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/reference/elementwise.hpp"
 #include "vectors.hpp"
 
 namespace plain {
@@ -16,52 +16,15 @@ inline double number(gradus::bfloat16 x) {  // a builtin, because nothing is inl
 
 // -- Functions of one number
 
-inline const Real kPi = std::acos(Real{-1});
-
-inline Real sigmoid(Real z) { return z < 0 ? std::exp(z) / (1 + std::exp(z)) : 1 / (1 + std::exp(-z)); }
-inline Real normal_cdf(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
-inline Real twice_u(Real x) { return 2 * std::sqrt(2 / kPi) * (x + 0.044715L * x * x * x); }
-inline Real mish_gate(Real x) { return x > 40 ? 1 : std::tanh(std::log1p(std::exp(x))); }
-
-/// A gate that is shut leaves a zero of x's sign, also of an infinite x.
-inline Real gated(Real x, Real gate) { return gate == 0 ? std::copysign(Real{0}, x) : x * gate; }
-inline Real gelu(Real x) { return gated(x, normal_cdf(x)); }
-inline Real gelu_tanh(Real x) { return gated(x, sigmoid(twice_u(x))); }
-inline Real silu(Real x) { return gated(x, sigmoid(x)); }
-inline Real mish(Real x) { return gated(x, mish_gate(x)); }
-
-/// A slope, and the larger of the two terms that it is the sum of: where they cancel, what counts is theirs.
-struct Slope {
-  Real value, size;
-};
-inline Slope sum_of(Real a, Real b) { return {a + b, std::max(std::fabs(a), std::fabs(b))}; }
-inline Slope gelu_slope(Real x) {
-  return sum_of(normal_cdf(x), x * std::exp(-x * x / 2) / std::sqrt(2 * kPi));
-}
-inline Slope gelu_tanh_slope(Real x) {
-  const Real z = twice_u(x);
-  return sum_of(sigmoid(z),
-                x * sigmoid(z) * sigmoid(-z) * 2 * std::sqrt(2 / kPi) * (1 + 3 * 0.044715L * x * x));
-}
-inline Slope silu_slope(Real x) { return sum_of(sigmoid(x), x * sigmoid(x) * sigmoid(-x)); }
-inline Slope mish_slope(Real x) {
-  return sum_of(mish_gate(x), x * sigmoid(x) * (1 - mish_gate(x) * mish_gate(x)));
+using Exact = gradus::reference::Scalar<Real>;
+using Dual = gradus::reference::Dual<Real>;
+using WithSlope = gradus::reference::Scalar<Dual>;
+template <Dual (*f)(Dual)>
+Real slope(Real x) {
+  return f(Dual(x, 1)).tangent;
 }
 
-// -- Rows and products
-
-/// log(sum(exp(x))) of n numbers; NaN if one of them is.
-template <class T>
-Real logsumexp(int64_t n, const T* x) {
-  Real largest = -vectors::kInf, total = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    if (std::isnan(x[i])) return vectors::kNaN;
-    largest = std::fmax(largest, Real{x[i]});
-  }
-  if (std::isinf(largest)) return largest;
-  for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - largest);
-  return largest + std::log(total);
-}
+// -- Products
 
 /// A matrix from numbers that lie so far apart, one row after the other.
 template <class T>

@@ -1,116 +1,98 @@
 // Elementwise kernels of two and more operands: values, strides, broadcasting, special numbers, threads.
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/reference/table.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 #include "plain.hpp"
 
 namespace test_elementwise {
 
+namespace reference = gradus::reference;
+using gradus::Shape;
+using gradus::Tensor;
 using gradus::kernels::Binary;
 using gradus::kernels::Compare;
-using gradus::kernels::kMaxDims;
 using gradus::kernels::Loop;
 using gradus::kernels::Unary;
 using namespace vectors;
 
-// Each operation's formula, in the order of the enum.
+// Each operation's definition, in the order of the enum; slopes times the gradient of the result.
+using plain::Exact;
 using plain::Real;
+using plain::WithSlope;
+template <plain::Dual (*f)(plain::Dual)>
+Real gradient(Real a, Real b) {
+  return a * plain::slope<f>(b);
+}
 Real (*const kFormulas[])(Real a, Real b) = {
-    [](Real a, Real b) { return a + b; },
-    [](Real a, Real b) { return a - b; },
-    [](Real a, Real b) { return a * b; },
-    [](Real a, Real b) { return a / b; },
-    [](Real a, Real b) { return std::pow(a, b); },
-    [](Real a, Real b) { return std::fmax(a, b); },
-    [](Real a, Real b) { return std::fmin(a, b); },
-    [](Real a, Real b) { return b > 0 ? a : 0; },  // relu_grad
-    [](Real a, Real b) { return a * plain::gelu_slope(b).value; },
-    [](Real a, Real b) { return a * plain::gelu_tanh_slope(b).value; },
-    [](Real a, Real b) { return a * plain::silu_slope(b).value; },
-    [](Real a, Real b) { return a * plain::mish_slope(b).value; },
-    [](Real a, Real b) { return a * (1 - b * b); },  // tanh_grad
-    [](Real a, Real b) { return a * b * (1 - b); },  // sigmoid_grad
+    Exact::add,
+    Exact::sub,
+    Exact::mul,
+    Exact::div,
+    Exact::power,
+    Exact::maximum,
+    Exact::minimum,
+    gradient<WithSlope::relu>,
+    gradient<WithSlope::gelu>,
+    gradient<WithSlope::gelu_tanh>,
+    gradient<WithSlope::silu>,
+    gradient<WithSlope::mish>,
+    [](Real a, Real y) { return a * (1 - y * y); },  // tanh_grad
+    [](Real a, Real y) { return a * y * (1 - y); },  // sigmoid_grad
 };
 static_assert(std::size(kFormulas) == static_cast<size_t>(Binary::count));
 
-/// Offsets of operand k of a loop, in the order of the elements.
-template <int N>
-std::vector<int64_t> offsets(const Loop<N>& loop, int k) {
-  std::vector<int64_t> all = {0};
-  for (int d = 0; d < loop.dims; ++d) {
-    std::vector<int64_t> next;
-    for (const int64_t base : all)
-      for (int64_t i = 0; i < loop.size[d]; ++i) next.push_back(base + i * loop.stride[k][d]);
-    all = next;
+/// Pairs of operands: packed, one value, a row, a column, transposed, every third element.
+std::vector<std::pair<Tensor, Tensor>> operands(gradus::DType dtype) {
+  gradus::Generator g(1);
+  const auto draw = [&](const Shape& shape) {
+    return gradus::uniform(shape, -4, 4, g, gradus::DType::float64).to(dtype);
+  };
+  std::vector<std::pair<Tensor, Tensor>> all = {
+      {draw({}), draw({})},
+      {draw({0}), draw({})},
+      {draw({3, 0, 2}), draw({3, 0, 2})},
+      {draw({9, 33}), draw({33})},
+      {draw({9, 1}), draw({9, 33})},
+      {draw({33, 9}).mT(), draw({9, 33})},
+      {draw({9, 33}), draw({33, 9}).mT()},
+      {draw({5, 3, 4}).permute({1, 2, 0}), draw({4, 5})},
+      {draw({2, 2, 2, 2, 2, 2, 2, 2}).permute({7, 6, 5, 4, 3, 2, 1, 0}), draw({2, 1, 2, 1, 2, 1, 2})}};
+  for (const int64_t n : kSizes) {
+    const Tensor x = draw({n}), one = draw({1}), apart = draw({3 * n}).slice(0, 0, 3 * n, 3);
+    for (const auto& [left, right] : {std::pair{x, apart}, {apart, x}, {one, x}, {x, one}, {x, x}})
+      all.emplace_back(left, right);
   }
   return all;
 }
 
-/// Loops of three operands with their strides: packed, one value, a row, a column, transposed, every other
-/// one.
-std::vector<Loop<3>> strided_loops() {
-  std::vector<Loop<3>> loops;
-  const auto add = [&](std::initializer_list<int64_t> sizes, std::vector<std::vector<int64_t>> strides) {
-    Loop<3> loop;
-    for (const int64_t size : sizes) loop.size[loop.dims++] = size;
-    for (int k = 0; k < 3; ++k)
-      for (int d = 0; d < loop.dims; ++d) loop.stride[k][d] = strides[k][d];
-    loops.push_back(loop);
-  };
-  for (const int64_t n : kSizes) {
-    add({n}, {{1}, {1}, {1}});
-    add({n}, {{1}, {0}, {1}});
-    add({n}, {{1}, {1}, {0}});
-    add({n}, {{1}, {0}, {0}});
-    add({n}, {{2}, {3}, {1}});
-    add({n}, {{1}, {1}, {3}});
-  }
-  add({}, {{}, {}, {}});
-  add({0}, {{1}, {1}, {1}});
-  add({3, 0, 2}, {{0, 2, 1}, {0, 2, 1}, {0, 2, 1}});
-  add({9, 33}, {{33, 1}, {33, 1}, {0, 1}});
-  add({9, 33}, {{33, 1}, {1, 0}, {33, 1}});
-  add({9, 33}, {{33, 1}, {1, 9}, {33, 1}});
-  add({9, 33}, {{1, 9}, {33, 1}, {33, 1}});
-  add({3, 4, 5}, {{20, 5, 1}, {1, 15, 3}, {0, 5, 1}});
-  add({2, 2, 2, 2, 2, 2, 2, 2},
-      {{128, 64, 32, 16, 8, 4, 2, 1}, {1, 2, 4, 8, 16, 32, 64, 128}, {0, 1, 0, 2, 0, 4, 0, 8}});
-  return loops;
+reference::Array<Real> exact(const Tensor& x) {
+  const auto values = reference::array_of<double>(x);
+  reference::Array<Real> all(values.shape);
+  std::copy(values.data.begin(), values.data.end(), all.data.begin());
+  return all;
 }
 
-constexpr int64_t kRoom = 4000;  // elements that any of them reaches
-
-TEMPLATE_TEST_CASE("binary kernels agree with their formulas for any strides", "[elementwise]", float,
+TEMPLATE_TEST_CASE("binary kernels agree with their definitions for any strides", "[elementwise]", float,
                    double) {
-  auto a = values<TestType>(kRoom, 4, 1), b = values<TestType>(kRoom, 4, 2);
   at_each_level([&] {
-    for (int op = 0; op < static_cast<int>(gradus::kernels::Binary::count); ++op)
-      for (const Loop<3>& loop : strided_loops()) {
-        INFO("op " << op << ", " << loop.dims << " dimensions, first of " << loop.size[0]);
-        std::vector<TestType> out(kRoom, 77);
-        gradus::kernels::binary(Binary{op}, loop, out.data(), a.data(), b.data());
-        std::vector<TestType> want(kRoom, 77);
-        const auto o = offsets(loop, 0), x = offsets(loop, 1), y = offsets(loop, 2);
-        for (size_t i = 0; i < o.size(); ++i)
-          want[o[i]] = static_cast<TestType>(kFormulas[op](a[x[i]], b[y[i]]));
-        check_near(out, [&](int64_t i) { return want[i]; });
+    for (int op = 0; op < static_cast<int>(Binary::count); ++op)
+      for (const auto& [a, b] : operands(gradus::dtype_of<TestType>)) {
+        INFO("op " << op << ", " << a.shape() << " " << a.strides() << " and " << b.shape());
+        const auto want = each(exact(a), exact(b), kFormulas[op]);
+        const auto at = [&](int64_t i) { return static_cast<TestType>(want[i]); };
+        check_near(gradus::raw::binary(Binary{op}, a, b).template to_vector<TestType>(), at);
       }
   });
 }
 
 TEMPLATE_TEST_CASE("unary kernels give a strided element the bits of a packed one", "[elementwise]", float,
                    double) {
-  const auto x = values<TestType>(kRoom);
   at_each_level([&] {
-    for (const Loop<3>& three : strided_loops()) {
-      Loop<2> loop;
-      loop.dims = three.dims;
-      std::copy_n(three.size, kMaxDims, loop.size);
-      std::copy_n(three.stride[0], kMaxDims, loop.stride[0]);
-      std::copy_n(three.stride[1], kMaxDims, loop.stride[1]);
-      std::vector<TestType> all(kRoom), got(kRoom, 77), want(kRoom, 77);
-      gradus::kernels::unary(Unary::gelu_tanh, packed<2>(kRoom), all.data(), x.data());
-      gradus::kernels::unary(Unary::gelu_tanh, loop, got.data(), x.data());
-      const auto o = offsets(loop, 0), from = offsets(loop, 1);
-      for (size_t i = 0; i < o.size(); ++i) want[o[i]] = all[from[i]];
-      CHECK(same_bits(got, want));
+    for (const auto& [x, other] : operands(gradus::dtype_of<TestType>)) {
+      const auto f = [](const Tensor& t) {
+        return gradus::raw::unary(Unary::gelu_tanh, t).template to_vector<TestType>();
+      };
+      CHECK(same_bits(f(x), f(x.contiguous())));
     }
   });
 }
@@ -257,12 +239,11 @@ TEST_CASE("loops coalesce what one stride can walk", "[elementwise]") {
   loop.dims = 4;
   const int64_t size[] = {2, 1, 3, 4}, out[] = {12, 5, 4, 1}, x[] = {0, 7, 8, 2};
   for (int d = 0; d < 4; ++d) loop.size[d] = size[d], loop.stride[0][d] = out[d], loop.stride[1][d] = x[d];
-  const auto before = offsets(loop, 1);
   loop.coalesce();
   CHECK(loop.dims == 2);
-  CHECK(loop.size[0] == 2);
-  CHECK(loop.size[1] == 12);
-  CHECK(offsets(loop, 1) == before);
+  CHECK(std::vector<int64_t>(loop.size, loop.size + 2) == std::vector<int64_t>{2, 12});
+  CHECK(std::vector<int64_t>(loop.stride[0], loop.stride[0] + 2) == std::vector<int64_t>{12, 1});
+  CHECK(std::vector<int64_t>(loop.stride[1], loop.stride[1] + 2) == std::vector<int64_t>{0, 2});
   CHECK(loop.numel() == 24);
 }
 

@@ -1,86 +1,77 @@
-// Gathering and scattering by index, and triangles, against loops.
-#include "gradus/autograd/kernels/elementwise/index.hpp"
+// Gathering and scattering by index, and triangles, against their definitions.
+#include "autograd/by_definition.hpp"
 #include "vectors.hpp"
 
-namespace gradus::kernels::test_index_loops {
+namespace gradus::test_index_loops {
 
-using namespace vectors;
+using namespace gradus::testing;
+using In = const std::vector<Tensor>&;
 
-std::vector<int64_t> indices(int64_t n, int64_t below) {
-  std::vector<int64_t> all(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) all[i] = i * i * 7 % below;
-  return all;
+Tensor indices(const Shape& shape, int64_t below) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < shape.numel(); ++i) all.push_back(i * i * 7 % below);
+  return tensor(all, shape);
 }
 
-struct Shape3 {
-  int64_t outer, n, inner, count;
-};
-constexpr Shape3 kShapes[] = {{1, 5, 1, 9},      {3, 4, 7, 6}, {2, 9, 65, 4},
-                              {1, 65, 130, 200}, {4, 3, 1, 8}, {2, 3, 4, 0}};
-
-TEMPLATE_TEST_CASE("index_select and gather, index_add and scatter_add", "[index]", float, double, int64_t) {
-  for (const bool is_shared : {true, false})  // one index for all, or one for each element
-    for (const auto [outer, n, inner, count] : kShapes) {
-      const auto index = indices(is_shared ? count : outer * count * inner, n);
-      const auto x = values<TestType>(outer * n * inner, 9),
-                 src = values<TestType>(outer * count * inner, 9, 2);
-      std::vector<TestType> out(src.size()), sum = x, want = x;
-      (is_shared ? index_select<TestType> : gather<TestType>)(outer, n, inner, count, out.data(), x.data(),
-                                                              index.data());
-      (is_shared ? index_add<TestType> : scatter_add<TestType>)(outer, n, inner, count, sum.data(),
-                                                                index.data(), src.data());
-      for (int64_t at = 0; at < outer * count * inner; ++at) {
-        const int64_t k = at / inner % count, place = index[is_shared ? k : at];
-        const int64_t from = (at / inner / count * n + place) * inner + at % inner;
-        CHECK(out[at] == x[from]);
-        want[from] += src[at];  // in the order of the index
-      }
-      CHECK(same_bits(sum, want));
-    }
-}
-
-TEST_CASE("index_select and gather of bools", "[index]") {
-  const bool x[] = {true, false, true};
-  const int64_t index[] = {2, 1, 1, 0};
-  bool out[4], gathered[4];
-  index_select(1, 3, 1, 4, out, x, index);
-  gather(1, 3, 1, 4, gathered, x, index);
-  for (int i = 0; i < 4; ++i) {
-    CHECK(out[i] == x[index[i]]);
-    CHECK(gathered[i] == x[index[i]]);
+// Compares f of these inputs with the definition in each dtype, and in int64 with float64.
+void check_all(Tensor (*f)(In in, const Tensor& index), const std::vector<Tensor>& inputs,
+               const Tensor& index) {
+  std::vector<Tensor> whole, wide;
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    std::vector<Tensor> some;
+    for (const Tensor& x : inputs) some.push_back(x.to(dtype));
+    CHECK(check_by_definition([&](In in) { return f(in, index); }, some) > 0);
   }
+  for (const Tensor& x : inputs) {
+    whole.push_back((x * 9.0).to(DType::int64));
+    wide.push_back(whole.back().to(DType::float64));
+  }
+  CHECK(difference(f(whole, index).to(DType::float64), f(wide, index), 0) == "");
+}
+
+TEST_CASE("index_select and gather, index_add and scatter_add", "[index]") {
+  const int64_t shapes[][4] = {{1, 5, 1, 9},      {3, 4, 7, 6}, {2, 9, 65, 4},
+                               {1, 65, 130, 200}, {4, 3, 1, 8}, {2, 3, 4, 0}};
+  Draw draw;
+  for (const auto& [outer, n, inner, count] : shapes) {
+    INFO(outer << " " << n << " " << inner << " " << count);
+    const Tensor x = draw({outer, n, inner}), source = draw({outer, count, inner});
+    const Tensor shared = indices({count}, n), own = indices({outer, count, inner}, n);
+    check_all([](In in, const Tensor& i) { return index_select(in[0], 1, i); }, {x}, shared);
+    check_all([](In in, const Tensor& i) { return gather(in[0], 1, i); }, {x}, own);
+    check_all([](In in, const Tensor& i) { return index_add(in[0], 1, i, in[1]); }, {x, source}, shared);
+    check_all([](In in, const Tensor& i) { return scatter_add(in[0], 1, i, in[1]); }, {x, source}, own);
+  }
+  const Tensor x = bools({true, false, true}), i = i64({2, 1, 1, 0}),
+               want = bools({true, false, false, true});
+  CHECK(difference(index_select(x, 0, i), want) == "");
+  CHECK(difference(gather(x, 0, i), want) == "");
 }
 
 TEST_CASE("index_add gives the same bits for any number of threads", "[index]") {
-  const int64_t n = 65, inner = 384, count = 2000;
-  const auto index = indices(count, n);
-  const auto src = values<float>(count * inner);
+  Generator g(1);
+  const Tensor index = indices({2000}, 65), source = randn({2000, 384}, g);
   const auto run = [&](int threads) {
-    const Threads guard(threads);
-    std::vector<float> out(n * inner);
-    index_add(1, n, inner, count, out.data(), index.data(), src.data());
-    return out;
+    const vectors::Threads guard(threads);
+    return index_add(zeros({65, 384}), 0, index, source);
   };
-  CHECK(same_bits(run(1), run(2)));
-  CHECK(same_bits(run(1), run(5)));
+  CHECK(difference(run(1), run(2), 0) == "");
+  CHECK(difference(run(1), run(5), 0) == "");
 }
 
-TEMPLATE_TEST_CASE("triangle keeps one side of a diagonal", "[index]", float, double, int64_t) {
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{5, 5}, {3, 8}, {8, 3}, {1, 1}})
-    for (const bool lower : {true, false})
-      for (int64_t diagonal = -9; diagonal <= 9; ++diagonal) {
-        auto x = values<TestType>(2 * rows * cols, 9);
-        for (auto& v : x) v = v == 0 ? 1 : v;
-        std::vector<TestType> out(x.size());
-        triangle(lower, 2, rows, cols, out.data(), x.data(), diagonal);
-        for (int64_t i = 0; i < 2 * rows * cols; ++i) {
-          const int64_t r = i / cols % rows, c = i % cols;
-          const bool kept = lower ? c - r <= diagonal : c - r >= diagonal;
-          CHECK(out[i] == (kept ? x[i] : TestType{0}));
-        }
-        triangle(lower, 2, rows, cols, x.data(), x.data(), diagonal);
-        CHECK(same_bits(x, out));
+TEST_CASE("triangle keeps one side of a diagonal", "[index]") {
+  Draw draw;
+  for (const Shape& shape : {Shape{2, 5, 5}, Shape{2, 3, 8}, Shape{2, 8, 3}, Shape{2, 1, 1}})
+    for (int64_t diagonal = -9; diagonal <= 9; ++diagonal)
+      for (const auto f : {tril, triu}) {
+        INFO(shape << ", diagonal " << diagonal);
+        const Tensor x = draw(shape);
+        for (const Tensor& one : {x, x.to(DType::float32)})
+          CHECK(error_of_calls([&] { f(one, diagonal); }) == 0);
+        const Tensor whole = (x * 99.0).to(DType::int64);
+        CHECK(difference(f(whole, diagonal).to(DType::float64), f(whole.to(DType::float64), diagonal), 0) ==
+              "");
       }
 }
 
-}  // namespace gradus::kernels::test_index_loops
+}  // namespace gradus::test_index_loops

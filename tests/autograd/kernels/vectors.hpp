@@ -20,16 +20,24 @@ struct Threads {
   int old;
 };
 
-/// Runs a body once at each level this machine has, and leaves the best in use.
+/// Sets the level and puts the old one back.
+struct AtLevel {
+  explicit AtLevel(std::string_view level) : old(gradus::kernels::isa_name(gradus::kernels::isa_in_use())) {
+    gradus::kernels::set_isa(level);
+  }
+  ~AtLevel() { gradus::kernels::set_isa(old); }
+  std::string_view old;
+};
+
+/// Runs a body once at each level of this machine that has loops of its own.
 template <class F>
 void at_each_level(F&& body) {
-  const auto& levels = gradus::kernels::available_isas();
-  for (const auto level : levels) {
-    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
+  for (const auto level : gradus::kernels::available_isas()) {
+    if (level == gradus::kernels::Level::reference) continue;
+    const AtLevel at(gradus::kernels::isa_name(level));
     INFO("level " << gradus::kernels::isa_name(level));
     body();
   }
-  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
 }
 
 /// n values spread over [-spread, spread], the same in every run.

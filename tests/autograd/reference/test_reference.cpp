@@ -12,13 +12,11 @@ std::set<std::string> compare_all(DType dtype) {
   for (const GradcheckCase& c : gradcheck_cases()) {
     std::vector<Tensor> inputs;
     for (const Tensor& x : c.inputs) inputs.push_back(is_floating(x.dtype()) ? x.to(dtype) : x);
-    autograd::Trace trace;
-    {
-      const autograd::Tracing on(&trace);
+    const auto calls = calls_of([&] {
       const std::string error = error_of([&] { c.f(inputs); });
       CHECK((error.empty() || dtype == DType::float32));  // a case may hold float64 constants
-    }
-    for (const autograd::TracedCall& call : trace.calls) {
+    });
+    for (const autograd::TracedCall& call : calls) {
       if (!is_floating(call.outputs[0].dtype())) continue;
       INFO(c.op << ": " << c.name << ": " << call.op << " " << call.outputs[0].shape());
       CHECK(error_of_call(call) <= tolerance_of(call));
@@ -40,15 +38,10 @@ TEST_CASE("every recorded operation has a definition, which gives its values") {
 }
 
 TEST_CASE("a wrong value is seen") {
-  autograd::Trace trace;
-  const Tensor x = f64({1, 2});
-  {
-    const autograd::Tracing on(&trace);
-    exp(x);
-  }
-  CHECK(error_of_call(trace.calls[0]) < 1e-15);
-  trace.calls[0].outputs[0] = trace.calls[0].outputs[0] * 1.001;
-  CHECK(error_of_call(trace.calls[0]) > 1e-4);
+  autograd::TracedCall call = calls_of([] { exp(f64({1, 2})); })[0];
+  CHECK(error_of_call(call) < 1e-15);
+  call.outputs[0] = call.outputs[0] * 1.001;
+  CHECK(error_of_call(call) > 1e-4);
 }
 
 }  // namespace gradus::test_reference
