@@ -21,7 +21,7 @@ namespace {
 // Up to these limits, products of sizes fit into 64 bits. No machine holds a larger model.
 constexpr int64_t kMostTokens = 1'000'000'000;
 constexpr int64_t kWidest = 1'000'000;
-constexpr int64_t kMostLayers = 10'000;
+constexpr int64_t kMostLayers = 1'000;
 constexpr int64_t kMostMembers = 1000;
 
 constexpr double kProgram = 11e6;  // bytes of code and buffers, measured
