@@ -85,7 +85,7 @@ TEST_CASE("evaluations read a sample of the validation part, the last one more")
   CHECK(done.at("val_tokens") == 187);
   CHECK_HAS(run.outcome.err, "sample after step 5\n", "nats a token on the validation text");
   const std::string loss = std::to_string(done.at("val_loss").get<double>()).substr(0, 5);
-  CHECK_HAS(call("info", run.out).out, " nats a token of the evaluations\nat the end  " + loss,
+  CHECK_HAS(call("info", run.out).out, " nats a token, the lowest validation loss\nat the end  " + loss,
             " nats a token on 187 tokens of the validation text\n");
   must("train --out", run.out, "--resume --quiet");
   CHECK(lines_of(read(run.out + "/metrics.jsonl")).size() == lines_of(log).size());
