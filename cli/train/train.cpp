@@ -289,7 +289,7 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (const int64_t members = members_of(flags, start); members > 1)
     return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
-  turn_signals_of_writing_into_errors();
+  turn_closed_pipes_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
   PreparedRun prepared = prepare_run(flags, ranks.get(), start);

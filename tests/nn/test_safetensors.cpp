@@ -227,33 +227,24 @@ TEST_CASE("malformed files are refused, each with its reason") {
   }
 }
 
-TEST_CASE("every truncation of a good file is refused") {
+TEST_CASE("every truncation of a good file is refused, and no changed byte of its header does worse") {
   const testing::TemporaryFolder folder;
   save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
   const std::string bytes = files::read(folder / "x");
-  for (size_t n = 0; n < bytes.size(); ++n) {
-    INFO(n);
-    const std::string reason = refusal(bytes.substr(0, n));
-    CHECK(reason.find("not refused") == std::string::npos);
-  }
-}
-
-TEST_CASE("no changed byte of a header does worse than an Error") {
-  const testing::TemporaryFolder folder;
-  save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
-  const std::string bytes = files::read(folder / "x");
+  for (size_t n = 0; n < bytes.size(); ++n)
+    CHECK(refusal(bytes.substr(0, n)).find("not refused") == std::string::npos);
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
-  const std::string header = bytes.substr(8, length);
-  const uint64_t data_bytes = bytes.size() - 8 - length;
-  int refused = 0;
-  for (size_t at = 0; at < header.size(); ++at)
+  size_t refused = 0;
+  for (size_t at = 8; at < 8 + length; ++at)
     for (const char replacement : {'\0', '"', '{', '}', '[', ',', ':', '0', '9', '-', 'x', '\x80'}) {
-      std::string changed = header;
+      std::string changed = bytes;
       changed[at] = replacement;
-      refused += error_of([&] { parse_safetensors_header(changed, data_bytes, "x"); }) != "";
+      refused += error_of([&] {
+                   parse_safetensors_header(changed.substr(8, length), bytes.size() - 8 - length, "x");
+                 }) != "";
     }
-  CHECK(refused > static_cast<int>(header.size()) * 6);
+  CHECK(refused > length * 6);
 }
 
 TEST_CASE("a file that is not there, and a folder, are refused by name") {
