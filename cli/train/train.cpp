@@ -27,6 +27,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
@@ -262,7 +263,7 @@ train::TrainedModel best_model(const PreparedRun& prepared) {
   const TrainConfig& config = prepared.config();
   if (config.lora == 0) return train::load_trained(folder);
   files::read_folder(folder, [&](const files::FolderSnapshot& files) {
-    models::add_adapter(*prepared.model, files, config.init_from);
+    models::add_adapter(*prepared.model, files, config.init_from, models::weights_checksum);
   });
   return {*prepared.model, prepared.tokenizer};
 }

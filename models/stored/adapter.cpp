@@ -10,7 +10,6 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/config_json.hpp"
-#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
@@ -149,14 +148,15 @@ fs::path base_of(const files::FolderSnapshot& adapter) {
   return base;
 }
 
-void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base) {
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base,
+                 std::string (*checksum)(const fs::path& base)) {
   const AdapterConfig config = read_config(adapter);
   const std::string file = (adapter.folder() / kAdapterFile).string();
   nn::SafetensorsFile tensors(file, adapter.checksum(kAdapterFile));
   const auto refuse = [&](const auto&... parts) { fail("adapter", file, ": ", parts...); };
   const nn::Metadata& metadata = tensors.header().metadata;
   if (const auto sum = metadata.find(kChecksum); sum != metadata.end() && sum->second != kUnknown &&
-                                                 sum->second != weights_checksum(base) &&
+                                                 sum->second != checksum(base) &&
                                                  sum->second != files_checksum(base))
     refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
 

@@ -39,8 +39,10 @@ bool is_adapter(const files::FolderSnapshot& folder);
 std::filesystem::path base_of(const files::FolderSnapshot& adapter);
 
 /// Gives the model the adapters of a folder, and freezes its other parameters. Throws Error, naming the file,
-/// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it.
-void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std::filesystem::path& base);
+/// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it
+/// (`checksum`: weights_checksum()).
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std::filesystem::path& base,
+                 std::string (*checksum)(const std::filesystem::path& base));
 
 /// Writes the adapters of a model, whose base in the folder `base` has that weights_checksum(), and its
 /// config.json.

@@ -281,20 +281,6 @@ void check_cut(const DecoderConfig& config, const DecoderConfig& as) {
 
 }  // namespace
 
-std::string plain_name(std::string_view name) {
-  static constexpr std::string_view kWrappers[] = {"_orig_mod.", "module.", "_fsdp_wrapped_module.",
-                                                   "_checkpoint_wrapped_module."};
-  std::string plain;
-  while (!name.empty()) {
-    const std::string_view part = name.substr(0, std::min(name.find('.'), name.size() - 1) + 1);
-    name.remove_prefix(part.size());
-    if (std::find(std::begin(kWrappers), std::end(kWrappers), part) == std::end(kWrappers)) plain += part;
-  }
-  for (const std::string_view prefix : {kPeftPrefix, std::string_view("transformer.")})
-    if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
-  return plain;
-}
-
 std::string weights_checksum(const std::filesystem::path& base) {
   return files::read_folder(base, [](const files::FolderSnapshot& folder) {
     return StoredModel(load_config(folder), folder, Compared::header).checksum();
@@ -369,7 +355,7 @@ Decoder load_with_adapter(const std::filesystem::path& base, const files::Folder
                           const DecoderConfig& as, DType matrices) {
   Decoder model = files::read_folder(
       base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
-  add_adapter(model, adapter, base);
+  add_adapter(model, adapter, base, weights_checksum);
   return model;
 }
 

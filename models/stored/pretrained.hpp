@@ -49,13 +49,6 @@ DecoderConfig load_config(const files::FolderSnapshot& folder);
 /// knows its base: the same for every format of the files. `base` is a folder or a file.
 std::string weights_checksum(const std::filesystem::path& base);
 
-/// What PEFT writes before the names of a model's tensors.
-inline constexpr std::string_view kPeftPrefix = "base_model.model.";
-/// The name of a tensor without the parts that PyTorch's wrappers (torch.compile, DistributedDataParallel,
-/// FSDP and checkpointed activations) add anywhere in it, in any order, and without the prefixes of PEFT and
-/// GPT2LMHeadModel.
-std::string plain_name(std::string_view name);
-
 /// The version of gradus that wrote the folder's config.json; empty if another program did.
 std::string written_by(const std::filesystem::path& folder);
 
