@@ -1,4 +1,5 @@
 // The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -117,6 +118,7 @@ int main(int argc, char** argv) {
   }
   gradus::cli::arguments_of_program = argv;
   gradus::files::on_missing_format(gradus::cli::become_whole);
+  ::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size fails, as on a full disk.
   const gradus::cli::PlainTerminal terminal;
   return gradus::cli::run(argc, argv);
 }

@@ -81,7 +81,7 @@ const std::vector<ChatFormatRow>& chat_formats() {
   using Row = ChatFormatRow;
   static const std::vector<Row> rows{
       chatml("chatml", {"e5cfc30a46b953e7", "153280e3ff55d19d", "58c1a1f04baa7ada", "d7b5b8c7b58f7a6b",
-                        "fcf7a096fe99a48f"}),
+                        "fcf7a096fe99a48f", "e8c6cd531610b811", "ceede2b04032dff3"}),
       with(chatml("chatml-bos", {"bba6a276fee323a2", "49aa7cb516942cc5", "68268d4bc1d65008",
                                  "a805e50fed68938a", "bbb11deafc46a882"}),
            [](Row& row) { row.begin = "{bos}", row.marks = "bos_token "; }),
@@ -95,12 +95,12 @@ const std::vector<ChatFormatRow>& chat_formats() {
              row.default_system = "You are a helpful assistant.";
              row.marks = "helpful ";
            }),
-      with(
-          chatml("qwen2.5", {"247672b53afe8d18", "253093d34c0032ac", "55b2f4a26ac9ee71", "b1d2bb00d59cae00"}),
-          [](Row& row) {
-            row.default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
-            row.marks = "Alibaba ";
-          }),
+      with(chatml("qwen2.5", {"247672b53afe8d18", "253093d34c0032ac", "55b2f4a26ac9ee71", "b1d2bb00d59cae00",
+                              "4e9918361c284a93"}),
+           [](Row& row) {
+             row.default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
+             row.marks = "Alibaba ";
+           }),
       with(chatml("qwen3", {"87a2728cb8dc9fe4"}),
            [](Row& row) { row.thinks = true, row.marks = "</think> "; }),
       llama3("llama3", {"f526d765abaac0a0", "4f46ecd43418f216", "ba03a121d097859c"}),
@@ -114,7 +114,7 @@ const std::vector<ChatFormatRow>& chat_formats() {
              row.default_system = "";
              row.marks = "Cutting ";
            }),
-      gemma("gemma2", {"1e51d5c0fec2f83d", "ecd6ae513fe103f0"}),
+      gemma("gemma2", {"1e51d5c0fec2f83d", "ecd6ae513fe103f0", "85be955460e4cbe4"}),
       with(gemma("gemma3", {"b065de559d6f7b88", "8d9e3a3c114fb205"}),
            [](Row& row) { row.prefix = "\n\n", row.marks = "first_user_prefix "; }),
       {.name = "zephyr",

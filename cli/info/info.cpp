@@ -93,7 +93,7 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
   std::cout << fact("state", "step ", grouped(checkpoint.trainer.step), " of ", grouped(steps), "; ",
                     checkpoint.trainer.step < steps ? how : "finished");
   if (checkpoint.best_val_loss)
-    std::cout << fact("best", decimals(*checkpoint.best_val_loss, 4), unit, " of the evaluations");
+    std::cout << fact("best", decimals(*checkpoint.best_val_loss, 4), unit, ", the lowest validation loss");
   if (const auto end = train::logged_end(run.metrics()); end && end->steps == checkpoint.trainer.step)
     std::cout << fact("at the end", decimals(*end->val_loss, 4), unit, " on ", grouped(end->val_tokens),
                       " tokens of the validation text");

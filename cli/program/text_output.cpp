@@ -79,9 +79,6 @@ void EventStream::finish() {
     throw RunError("[train] the standard output must be writable, got an error; the run itself is saved.");
 }
 
-void turn_signals_of_writing_into_errors() {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
-}
+void turn_closed_pipes_into_errors() { ::signal(SIGPIPE, SIG_IGN); }
 
 }  // namespace gradus::cli

@@ -39,8 +39,8 @@ class EventStream {
   bool lost_ = false, gone_ = false;
 };
 
-/// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
-void turn_signals_of_writing_into_errors();
+/// Makes a write to a closed pipe fail instead of ending the program.
+void turn_closed_pipes_into_errors();
 
 /// Conditions that end a sample before it has all its tokens, besides the tokens and the strings that
 /// end a text (Tokenizer::eos(), stop_strings()), which are not written.

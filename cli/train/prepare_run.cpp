@@ -149,10 +149,9 @@ train::Checkpoint load_checkpoint(const TrainFlags& flags, const train::RunFolde
 
 models::Decoder resumed_adapters(const train::RunFolder& folder, const TrainConfig& config) {
   std::error_code ignored;
-  if (!fs::is_directory(config.init_from, ignored))
-    fail("train", "--init-from must be the folder of the model that the run in ", folder.path(),
-         " began with, got ", config.init_from,
-         ", which is not there. Hint: if it has moved, give its new place.");
+  if (!fs::exists(config.init_from, ignored))
+    fail("train", "--init-from must be the model that the run in ", folder.path(), " began with, got ",
+         config.init_from, ", which is not there. Hint: if it has moved, give its new place.");
   return read_last(folder, [&](const files::FolderSnapshot& state) {
     models::DecoderConfig whole = config.model;
     whole.block_size = models::load_config(state).block_size;

@@ -27,6 +27,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
@@ -262,7 +263,7 @@ train::TrainedModel best_model(const PreparedRun& prepared) {
   const TrainConfig& config = prepared.config();
   if (config.lora == 0) return train::load_trained(folder);
   files::read_folder(folder, [&](const files::FolderSnapshot& files) {
-    models::add_adapter(*prepared.model, files, config.init_from);
+    models::add_adapter(*prepared.model, files, config.init_from, models::weights_checksum);
   });
   return {*prepared.model, prepared.tokenizer};
 }
@@ -289,7 +290,7 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (const int64_t members = members_of(flags, start); members > 1)
     return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
-  turn_signals_of_writing_into_errors();
+  turn_closed_pipes_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
   PreparedRun prepared = prepare_run(flags, ranks.get(), start);

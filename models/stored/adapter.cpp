@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
-constexpr const char* kChecksum = "base_crc32";    // in the metadata of the tensors
+constexpr std::string_view kPrefix = kPeftPrefix, kA = ".lora_A.weight", kB = ".lora_B.weight";
+constexpr const char* kChecksum = "base_crc32";    // in the metadata of the tensors: weights_checksum()
 constexpr std::string_view kUnknown = "00000000";  // that earlier versions wrote for .pt and .bin
 
 constexpr files::Harmless kHarmlessOfAdapters[] = {
@@ -72,6 +72,25 @@ double alpha_of(const nn::LoRA& lora) {
   for (const double alpha : {std::nextafter(near, 0.0), std::nextafter(near, 2 * near)})
     if (near / r != lora.scale && alpha / r == lora.scale) return alpha;
   return near;
+}
+
+/// The CRC-32 of the files with the base's tensors, which earlier versions wrote in place of that of the
+/// values.
+std::string files_checksum(const fs::path& base) {
+  return files::read_folder(base, [](const files::FolderSnapshot& folder) {
+    uint32_t sum = 0;
+    std::string piece(1 << 20, '\0');
+    const nn::TensorFolder tensors(folder, nn::TensorFile::Compared::header);
+    for (const fs::path& path : tensors.paths()) {
+      const files::StableFile file(path);
+      for (int64_t at = 0; at < file.size(); at += std::ssize(piece)) {
+        const int64_t count = std::min(file.size() - at, std::ssize(piece));
+        file.read(at, piece.data(), count);
+        sum = files::crc32(std::string_view(piece).substr(0, static_cast<size_t>(count)), sum);
+      }
+    }
+    return files::hex32(sum);
+  });
 }
 
 }  // namespace
@@ -129,39 +148,22 @@ fs::path base_of(const files::FolderSnapshot& adapter) {
   return base;
 }
 
-std::string weights_checksum(const fs::path& base) {
-  return files::read_folder(base, [](const files::FolderSnapshot& folder) {
-    uint32_t sum = 0;
-    std::string piece(1 << 20, '\0');
-    const nn::TensorFolder tensors(folder, nn::TensorFile::Compared::header);
-    for (const fs::path& path : tensors.paths()) {
-      const files::StableFile file(path);
-      for (int64_t at = 0; at < file.size(); at += std::ssize(piece)) {
-        const int64_t count = std::min(file.size() - at, std::ssize(piece));
-        file.read(at, piece.data(), count);
-        sum = files::crc32(std::string_view(piece).substr(0, static_cast<size_t>(count)), sum);
-      }
-    }
-    return files::hex32(sum);
-  });
-}
-
-void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base) {
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base,
+                 std::string (*checksum)(const fs::path& base)) {
   const AdapterConfig config = read_config(adapter);
   const std::string file = (adapter.folder() / kAdapterFile).string();
   nn::SafetensorsFile tensors(file, adapter.checksum(kAdapterFile));
   const auto refuse = [&](const auto&... parts) { fail("adapter", file, ": ", parts...); };
   const nn::Metadata& metadata = tensors.header().metadata;
-  if (const auto sum = metadata.find(kChecksum);
-      sum != metadata.end() && sum->second != kUnknown && sum->second != weights_checksum(base))
+  if (const auto sum = metadata.find(kChecksum); sum != metadata.end() && sum->second != kUnknown &&
+                                                 sum->second != checksum(base) &&
+                                                 sum->second != files_checksum(base))
     refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
 
   const std::string& untied = std::string(stored_form(model.config().arch).untied_prefix);
   std::map<std::string, const nn::TensorEntry*> entries;
   for (const nn::TensorEntry& entry : tensors.header().entries) {
-    std::string_view name = entry.name;
-    for (const std::string_view prefix : {kPrefix, std::string_view(untied)})
-      if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    const std::string name = plain_name(entry.name);
     if (!entries.emplace(name, &entry).second)
       refuse("names must be unique, got ", files::in_quotes(name), " twice.");
   }

@@ -38,15 +38,14 @@ bool is_adapter(const files::FolderSnapshot& folder);
 /// not there or has an adapter itself.
 std::filesystem::path base_of(const files::FolderSnapshot& adapter);
 
-/// The CRC-32 of the files with the tensors of a base, a folder or a file, which an adapter keeps in order to
-/// know its base.
-std::string weights_checksum(const std::filesystem::path& base);
-
 /// Gives the model the adapters of a folder, and freezes its other parameters. Throws Error, naming the file,
-/// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it.
-void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std::filesystem::path& base);
+/// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it
+/// (`checksum`: weights_checksum()).
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std::filesystem::path& base,
+                 std::string (*checksum)(const std::filesystem::path& base));
 
-/// Writes the adapters of a model, whose base in the folder `base` has that checksum, and its config.json.
+/// Writes the adapters of a model, whose base in the folder `base` has that weights_checksum(), and its
+/// config.json.
 void save_adapter(const Decoder& model, const std::string& base, const std::string& checksum,
                   files::FolderUpdate& update);
 

@@ -9,6 +9,7 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/foreign_formats.hpp"
+#include "gradus/files/hashes.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
@@ -37,21 +38,6 @@ std::string models_in(const std::filesystem::path& folder) {
   const size_t others = names.size() - std::min(names.size(), kNamed);
   names.resize(names.size() - others);
   return others > 0 ? concat(joined(names), " and ", others, " more") : joined(names);
-}
-
-/// The name of a tensor without the parts that PyTorch's wrappers (torch.compile, DistributedDataParallel,
-/// FSDP and checkpointed activations) add anywhere in it, in any order, and without GPT2LMHeadModel's prefix.
-std::string plain_name(std::string_view name) {
-  static constexpr std::string_view kWrappers[] = {"_orig_mod.", "module.", "_fsdp_wrapped_module.",
-                                                   "_checkpoint_wrapped_module."};
-  std::string plain;
-  while (!name.empty()) {
-    const std::string_view part = name.substr(0, std::min(name.find('.'), name.size() - 1) + 1);
-    name.remove_prefix(part.size());
-    if (std::find(std::begin(kWrappers), std::end(kWrappers), part) == std::end(kWrappers)) plain += part;
-  }
-  constexpr std::string_view kGPT2 = "transformer.";
-  return plain.starts_with(kGPT2) ? plain.substr(kGPT2.size()) : plain;
 }
 
 /// Whether a tensor of a file is a causal mask or rotary frequencies, not a parameter.
@@ -207,6 +193,24 @@ class StoredModel {
     return model;
   }
 
+  /// See weights_checksum().
+  std::string checksum() {
+    const NoGrad no_grad;
+    std::sort(parameters_.begin(), parameters_.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.parameter, a.first_row) < std::pair(b.parameter, b.first_row);
+    });
+    uint32_t sum = 0;
+    for (const StoredParameter& one : parameters_) {
+      Tensor values = one.is_transposed ? read(one.name).mT() : read(one.name);
+      if (one.is_vocab) values = values.slice(0, 0, std::min(values.size(0), config_.vocab_size));
+      values = values.contiguous();
+      sum = files::crc32({reinterpret_cast<const char*>(values.data<float>()),
+                          static_cast<size_t>(values.numel()) * sizeof(float)},
+                         sum);
+    }
+    return files::hex32(sum);
+  }
+
  private:
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
@@ -277,6 +281,12 @@ void check_cut(const DecoderConfig& config, const DecoderConfig& as) {
 
 }  // namespace
 
+std::string weights_checksum(const std::filesystem::path& base) {
+  return files::read_folder(base, [](const files::FolderSnapshot& folder) {
+    return StoredModel(load_config(folder), folder, Compared::header).checksum();
+  });
+}
+
 nn::NamedShapes stored_shapes(const DecoderConfig& config) {
   nn::NamedShapes shapes;
   for (const StoredParameter& one : stored_layout(config, {}).parameters)
@@ -345,7 +355,7 @@ Decoder load_with_adapter(const std::filesystem::path& base, const files::Folder
                           const DecoderConfig& as, DType matrices) {
   Decoder model = files::read_folder(
       base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
-  add_adapter(model, adapter, base);
+  add_adapter(model, adapter, base, weights_checksum);
   return model;
 }
 

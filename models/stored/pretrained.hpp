@@ -45,6 +45,10 @@ nn::NamedShapes stored_shapes(const DecoderConfig& config);
 DecoderConfig load_config(const std::filesystem::path& folder);
 DecoderConfig load_config(const files::FolderSnapshot& folder);
 
+/// The CRC-32 of the values of the parameters as float32, in the order of their names, by which an adapter
+/// knows its base: the same for every format of the files. `base` is a folder or a file.
+std::string weights_checksum(const std::filesystem::path& base);
+
 /// The version of gradus that wrote the folder's config.json; empty if another program did.
 std::string written_by(const std::filesystem::path& folder);
 

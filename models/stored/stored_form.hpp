@@ -18,6 +18,13 @@ class ConfigReader;
 
 inline constexpr const char* kHead = "lm_head.weight";  ///< the output projection, in every architecture
 
+/// What PEFT writes before the names of a model's tensors.
+inline constexpr std::string_view kPeftPrefix = "base_model.model.";
+/// The name of a tensor without the parts that PyTorch's wrappers (torch.compile, DistributedDataParallel,
+/// FSDP and checkpointed activations) add anywhere in it, in any order, and without the prefixes of PEFT and
+/// GPT2LMHeadModel.
+std::string plain_name(std::string_view name);
+
 /// A tensor of a file, which is a parameter or some rows of one.
 struct StoredParameter {
   std::string name;            ///< in the file, without prefixes

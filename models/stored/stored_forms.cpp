@@ -1,6 +1,8 @@
-#include <algorithm>
-
 #include "gradus/models/stored/stored_form.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
 
 namespace gradus::models {
 
@@ -19,6 +21,20 @@ const std::vector<const StoredForm*>& stored_forms() {
 const StoredForm& stored_form(std::string_view arch) {
   const auto& all = stored_forms();
   return **std::find_if(all.begin(), all.end(), [&](const StoredForm* one) { return one->arch == arch; });
+}
+
+std::string plain_name(std::string_view name) {
+  static constexpr std::string_view kWrappers[] = {"_orig_mod.", "module.", "_fsdp_wrapped_module.",
+                                                   "_checkpoint_wrapped_module."};
+  std::string plain;
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, std::min(name.find('.'), name.size() - 1) + 1);
+    name.remove_prefix(part.size());
+    if (std::find(std::begin(kWrappers), std::end(kWrappers), part) == std::end(kWrappers)) plain += part;
+  }
+  for (const std::string_view prefix : {kPeftPrefix, std::string_view("transformer.")})
+    if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
+  return plain;
 }
 
 }  // namespace gradus::models

@@ -151,6 +151,14 @@ TEST_CASE("what is in a folder stays there") {
   check_refused(with(args(place.out, "--overwrite --lr nan")), {"--lr"});
   check_refused(with(args(place.out, "--overwrite --block 100000")), {"tokens"});
   CHECK(contents(place.out) == before);
+  // Of a run that was stopped in its first checkpoint, or before it, nothing is lost.
+  std::filesystem::rename(place.out + "/last", place.out + "/last.tmp");
+  check_refused(with({place.out}), {"must be new or empty"});  // The log says that it ended.
+  std::filesystem::remove(place.out + "/metrics.jsonl");
+  std::filesystem::rename(place.out + "/last.tmp", place.out + "/other");
+  check_refused(with({place.out}), {"must be new or empty"});  // It has a best model.
+  std::filesystem::rename(place.out + "/other", place.out + "/last.tmp");
+  CHECK(run_program(with(args(place.out, "--steps 1"))).code == 0);
 
   const std::string home = place.scratch.path("home");
   std::filesystem::create_directory(home);

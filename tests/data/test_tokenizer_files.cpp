@@ -79,8 +79,8 @@ TEST_CASE("the files have the names and form that others know") {
             "\n  \"\xC4\xA0"
             "a\": 258,\n  \"##\": 259,\n  \"<|endoftext|>\": 260\n}\n");
   const std::string& json = files.at("tokenizer.json");
-  CHECK_HAS(json, "{\"id\": 260, \"content\": \"<|endoftext|>\"");
-  CHECK_HAS(json, "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false");
+  CHECK_HAS(json, "{\"id\": 260, \"content\": \"<|endoftext|>\"",
+            "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false");
   CHECK_HAS(json,
             "\"merges\": [\n      \"a b\",\n      \"ab c\",\n      \"\xC4\xA0 a\",\n      \"# #\"\n    ]");
 }

@@ -5,7 +5,7 @@
 
 nano.pt is nanoGPT's ckpt.pt, of a compiled model; meta.pkl its character vocabulary; book.pth the state and the optimizer of the
 book Build a Large Language Model (From Scratch); views.pt has tensors that share storages and are not contiguous; evil.pt and
-evil.pkl would call os.system; old.pt has PyTorch's format from before 1.6; deflated.pt is views.pt in a compressed archive.
+evil.pkl would call os.system; old.pt has PyTorch's format from before 1.6; deflated.pt is views.pt in a compressed archive, protocol5.pt with a pickle of protocol 5.
 The models have the weights of tests/models/golden/model.
 """
 import collections
@@ -81,6 +81,7 @@ def main():
     torch.save(nano(), FOLDER / "nano.pt")
     torch.save(book(), FOLDER / "book.pth")
     torch.save(views(), FOLDER / "views.pt")
+    torch.save(views(), FOLDER / "protocol5.pt", pickle_protocol=5)
     torch.save(views(), FOLDER / "old.pt", _use_new_zipfile_serialization=False)
     torch.save({"model": Evil()}, FOLDER / "evil.pt")
     (FOLDER / "evil.pkl").write_bytes(pickle.dumps({"model": Evil()}))

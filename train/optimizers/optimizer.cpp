@@ -29,13 +29,11 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
   }
 }
 
-/// Whether two packed tensors have an element in common.
-bool overlap(const Tensor& a, const Tensor& b) {
-  const auto begin = [](const Tensor& t) { return static_cast<const char*>(t.raw_data()); };
-  const auto end = [&](const Tensor& t) {  // One tile is enough to compare: a matrix in tiles has no views.
-    return begin(t) + (is_in_tiles(t.dtype()) ? 1 : t.numel()) * element_size(t.dtype());
-  };
-  return std::max(begin(a), begin(b)) < std::min(end(a), end(b));
+/// The first byte of a packed tensor, and the one after its last. One tile is enough to compare: a matrix in
+/// tiles has no views.
+std::pair<const char*, const char*> bytes_of(const Tensor& t) {
+  const auto* const begin = static_cast<const char*>(t.raw_data());
+  return {begin, begin + (is_in_tiles(t.dtype()) ? 1 : t.numel()) * element_size(t.dtype())};
 }
 
 /// "h.0.weight" of the buffer "momentum.h.0.weight".
@@ -47,14 +45,17 @@ std::string parameter_of(const std::string& buffer) {
 
 void check(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
-  for (auto one = parameters.begin(); one != parameters.end(); ++one) {
-    const auto& [name, parameter] = *one;
-    const auto other = std::find_if(
-        parameters.begin(), one,
-        [&mine = parameter](const NamedParameter& earlier) { return overlap(earlier.second, mine); });
-    if (!names.insert(name).second || other != one)
+  std::map<const char*, const NamedParameter*> begins;  // of those that have bytes; none overlap
+  for (const NamedParameter& one : parameters) {
+    const auto& [name, parameter] = one;
+    const auto [begin, end] = bytes_of(parameter);
+    auto other = begins.lower_bound(end);  // The one before it begins last before the end.
+    const bool shares =
+        begin < end && other != begins.begin() && bytes_of((--other)->second->second).second > begin;
+    if (!names.insert(name).second || shares)
       fail(who, "each parameter must be listed once, under a name of its own, got ", name,
-           other == one ? " twice." : concat(", which shares elements with ", other->first, "."));
+           shares ? concat(", which shares elements with ", other->second->first, ".") : " twice.");
+    if (begin < end) begins.emplace(begin, &one);
     if (!parameter.is_contiguous())
       fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())

@@ -9,6 +9,7 @@
 #include "gradus/files/folder.hpp"
 #include "gradus/train/run_folder/run_lock.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
+#include "gradus/train/trainer/metrics.hpp"
 
 namespace gradus::train {
 namespace {
@@ -74,7 +75,7 @@ void RunFolder::check_free(bool overwrite) const {
   const bool free = is_free(path_, unreadable);
   if (unreadable)
     fail("train", Option{"out"}, " must be readable, got ", path_, ": '", unreadable.message(), "'.");
-  if (free) return;
+  if (free || has_only_begun()) return;
   if (!overwrite)
     fail("train", Option{"out"}, " must be new or empty, got ", path_,
          " with files in it. Hint: ", Option{"resume"}, " continues the run there, ", Option{"overwrite"},
@@ -82,6 +83,11 @@ void RunFolder::check_free(bool overwrite) const {
   if (!has_run())
     fail("train", Option{"overwrite"}, " replaces a run only, got ", path_,
          ", which has no train.json. Hint: use another ", Option{"out"}, ".");
+}
+
+bool RunFolder::has_only_begun() const {
+  const bool has_states = has_last() || fs::exists(path_ / kKept);
+  return has_run() && !has_states && (!has_best() || fs::exists(path_ / kFresh)) && !logged_end(metrics());
 }
 
 bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }

@@ -40,7 +40,8 @@ class RunFolder {
 
   // Before writing.
 
-  /// Throws Error unless the folder is absent or empty, or has a run that may be overwritten.
+  /// Throws Error unless the folder is absent or empty, or has a run that may be overwritten or that was
+  /// stopped before it had a state, of which nothing is lost.
   void check_free(bool overwrite) const;
   /// Whether the folder has a run, even without a state.
   bool has_run() const;
@@ -67,6 +68,7 @@ class RunFolder {
   // Reading. Throws Error, naming the file, if one is missing or damaged.
   bool has_best() const;               ///< whether there is a best model
   bool has_last() const;               ///< whether there is a state to resume from
+  bool has_only_begun() const;         ///< whether the run was stopped before it had a state
   Checkpoint load_last() const;        ///< from trainer.json and optimizer.safetensors
   std::filesystem::path last() const;  ///< the folder of the newest state
   /// The folder with the run's train.json: that of the newest state or, if there is none, this one. Throws

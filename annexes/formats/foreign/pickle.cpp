@@ -180,15 +180,24 @@ class PickleReader {
 
   // -- the opcodes
 
-  void push_callable() {
-    const std::string_view module = line();
-    const std::string name = concat(module, ".", line());
+  void push_callable(std::string_view module, std::string_view function) {
+    const std::string name = concat(module, ".", function);
     uint32_t i = 0;
     while (i < kFunctions + std::size(kStorages) && name_of(i) != name) ++i;
     if (i == kFunctions + std::size(kStorages))
       refuse("must call nothing but what makes dictionaries and tensors, got ", in_quotes(name),
              ". Hint: nothing was called; do not open this file with a program that runs pickles.");
     stack_.push_back({Kind::callable, i});
+  }
+  void push_global() {
+    const std::string_view module = line();
+    push_callable(module, line());
+  }
+  void push_stack_global() {
+    const PickleValue function = pop(), module = pop();
+    if (function.kind != Kind::text || module.kind != Kind::text)
+      refuse("must name a function by two texts, got other values.");
+    push_callable(raw(module), raw(function));
   }
   void reduce() {
     const PickleValue arguments = pop(), callable = pop();
@@ -249,7 +258,8 @@ class PickleReader {
         {0x94, [](R& r) { r.keep(r.memo_.size()); }},             // MEMOIZE, of protocol 4
         {'h', [](R& r) { r.recall(r.number(1)); }},               // BINGET
         {'j', [](R& r) { r.recall(r.number(4)); }},               // LONG_BINGET
-        {'c', [](R& r) { r.push_callable(); }},                   // GLOBAL
+        {'c', [](R& r) { r.push_global(); }},                     // GLOBAL
+        {0x93, [](R& r) { r.push_stack_global(); }},              // STACK_GLOBAL, of protocol 4
         {'R', [](R& r) { r.reduce(); }},                          // REDUCE
         {'Q', [](R& r) { r.refer(); }},                           // BINPERSID
     };

@@ -1,6 +1,8 @@
 // gradus new: writes a project that trains a model of its own against an installed gradus.
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "gradus/cli/program/flags.hpp"
@@ -9,6 +11,7 @@
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/plain.hpp"
 
 namespace gradus::new_project {
@@ -38,27 +41,40 @@ std::string library_prefix() {
   return is_installed ? shell_word(prefix.string()) : "";
 }
 
+constexpr const char* kFiles[] = {"CMakeLists.txt", "README.md",      "run",      "catch.hpp",
+                                  "model.hpp",      "test_model.cpp", "train.cpp"};
+
+/// Whether a folder is missing, empty, or what a stopped `new` left, of which the last file is unfinished.
+bool is_unused(const fs::path& folder) {
+  std::error_code refused;
+  if (!fs::exists(fs::symlink_status(folder, refused))) return true;
+  if (!fs::is_directory(folder, refused)) return false;
+  if (fs::exists(folder / "train.cpp.tmp") && !fs::exists(folder / "train.cpp")) return true;
+  return std::all_of(fs::directory_iterator(folder), {}, [](const fs::directory_entry& entry) {
+    return std::any_of(std::begin(kFiles), std::end(kFiles),
+                       [&](std::string name) { return entry.path().filename() == name + ".tmp"; });
+  });
+}
+
 int write_project(const std::string& place) {
   const fs::path folder = place;
-  std::error_code refused;
-  if (fs::exists(fs::symlink_status(folder, refused)) &&
-      !(fs::is_directory(folder, refused) && fs::is_empty(folder, refused)))
-    fail("new", "the folder must be new or empty, got ", folder, ".");
+  if (!is_unused(folder)) fail("new", "the folder must be new or empty, got ", folder, ".");
 
   const std::vector<std::pair<std::string, std::string>> values = {{"@name@", project_name(folder)},
                                                                    {"@prefix@", library_prefix()}};
   files::make_folders(folder);
-  for (const std::string name :
-       {"CMakeLists.txt", "README.md", "run", "catch.hpp", "model.hpp", "test_model.cpp", "train.cpp"}) {
+  files::FolderUpdate update(folder);
+  for (const std::string name : kFiles) {
     std::string text(new_project::embedded_file("templates/" + name));
     for (const auto& [key, value] : values)
       for (size_t at = 0; (at = text.find(key, at)) != text.npos; at += value.size())
         text.replace(at, key.size(), value);
-    files::write_atomically(folder / name, [&](std::ostream& out) { out << text; });
+    update.write(name, text);
   }
   using fs::perms;
-  fs::permissions(folder / "run", perms::owner_exec | perms::group_exec | perms::others_exec,
+  fs::permissions(folder / "run.tmp", perms::owner_exec | perms::group_exec | perms::others_exec,
                   fs::perm_options::add);
+  update.commit_without_list();
   const std::string path = shell_path(place);
   Messages(false).line(concat("wrote   ", path, "\nmore    cd ", path, " && ./run"));
   return kDone;

@@ -39,7 +39,7 @@ TEST_CASE("info reads the folder of a model of one's own") {
   fit_line(out, 10);
   const Outcome done = call("info", out);
   CHECK_HAS(done.out, "state       step 10 of 10; finished\nbest        0.");
-  CHECK_HAS(done.out, " of the evaluations\n");
+  CHECK_HAS(done.out, ", the lowest validation loss\n");
   CHECK_HAS(call("info", out + "/last").out, "4 parameters\n");
 }
 

@@ -40,7 +40,7 @@ std::string unpickling(const std::string& bytes) {
 }
 
 TEST_CASE("tensors of a checkpoint have the values that PyTorch gave them") {
-  const std::string name = GENERATE("views.pt", "deflated.pt");
+  const std::string name = GENERATE("views.pt", "deflated.pt", "protocol5.pt");
   const StateDict expected = load_safetensors(kGolden / "views.safetensors", /*keep_float64=*/true);
   const auto file = open_tensors(kGolden / name);
   CHECK(file->header().entries.size() == expected.size());
@@ -88,7 +88,7 @@ TEST_CASE("dtypes, shapes and plain values of a checkpoint") {
 TEST_CASE("a pickle that calls anything is refused by its name, and nothing runs") {
   CHECK_ERROR(open_tensors(kGolden / "evil.pt"),
               "must call nothing but what makes dictionaries and tensors, got 'posix.system'.");
-  CHECK_ERROR(open_tensors(kGolden / "evil.pkl"), "got 147.");  // STACK_GLOBAL, of protocol 4
+  CHECK_ERROR(open_tensors(kGolden / "evil.pkl"), "got 'posix.system'.");  // by STACK_GLOBAL, of protocol 4
   CHECK_FALSE(std::filesystem::exists("evil"));
   CHECK_ERROR(open_tensors(kGolden / "old.pt"), "must be a zip archive, as PyTorch writes since 1.6");
   CHECK_HAS(unpickling(pickled("cbuiltins\neval\n")), "got 'builtins.eval'.");
@@ -105,6 +105,7 @@ TEST_CASE("damaged pickles") {
       {"]K\1K\2s", "must put items into lists and dictionaries, got another value."},
       {"h\1", "must recall a value that it has kept, got number 1."},
       {"K\1)R", "must call a name with a tuple, got other values."},
+      {"K\1K\1\x93", "must name a function by two texts, got other values."},
       {"ctorch._utils\n_rebuild_tensor_v2\n)R", "must give tensors the arguments that PyTorch gives them"},
       {"]q\1h\1a", "must be nested in at most 64 levels"},
       {"}]K\1s", "must have keys that are texts or numbers, got another value."}};
@@ -122,37 +123,6 @@ TEST_CASE("damaged pickles") {
   CHECK_HAS(unpickling(pickled(doubled)), "nested in at most 64 levels");
 }
 
-/// A safetensors file whose header has that length.
-std::string with_header(size_t length) {
-  std::string json = length < 60 ? "{}" : R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
-  const std::string values = length < 60 ? "" : std::string("\0\0\x98\x41", 4);  // 19
-  json.resize(length, ' ');
-  std::string bytes(8, '\0');
-  for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(length >> 8 * i);
-  return bytes + json + values;
-}
-
-TEST_CASE("a safetensors file is one whatever its length begins with, and whatever its name") {
-  const testing::TemporaryFolder folder;
-  const auto check = [&](size_t length, const char* name) {
-    INFO(length << " " << name);
-    std::ofstream(folder / name, std::ios::binary) << with_header(length);
-    const auto file = open_tensors(folder / name);
-    REQUIRE(file->header().entries.size() == (length < 60 ? 0 : 1));
-    for (const TensorEntry& entry : file->header().entries) CHECK(file->read(entry).item() == 19);
-  };
-  for (size_t length = 8; length <= 1024; ++length) check(length, "x.safetensors");
-  // The first bytes are 80 02, 80 04, PK, GG; the third of the fifth is an opcode, ].
-  for (const size_t length : {0x280UL, 0x480UL, 0x4B50UL, 0x4747UL, 0x5D0280UL}) check(length, "x.bin");
-  const std::string cut = with_header(0x280).substr(0, 300);
-  CHECK_THAT(opening(cut), Catch::Matchers::ContainsSubstring("Hint: the file was cut short."));
-  CHECK_THAT(opening("In the beginning"),
-             Catch::Matchers::ContainsSubstring(
-                 "an archive of PyTorch (PK), or a pickle of protocol 2 to 5, got a file "
-                 "that begins with 'In the be'."));
-  CHECK_THAT(opening(""), Catch::Matchers::ContainsSubstring("got an empty file."));
-}
-
 TEST_CASE("what a small pickle or archive may make is bounded by its size") {
   const std::string refused = "have no value in many places, got a result of many times its";
   // 1,000 numbers in 200 lists in 200 lists.
@@ -164,15 +134,14 @@ TEST_CASE("what a small pickle or archive may make is bounded by its size") {
     for (int j = 0; j < 200; ++j) wide += std::string("h") + char(i - 1);
     wide += "e";
   }
-  CHECK_THAT(unpickling(pickled(wide)), Catch::Matchers::ContainsSubstring(refused));
+  CHECK_HAS(unpickling(pickled(wide)), refused);
   // A name of 10,000 letters, twice in each of 2,000 names.
   std::string names = std::string("}(X\x10\x27\0\0", 7) + std::string(10'000, 'a') + std::string("q\0}(", 4);
   for (int i = 0; i < 2000; ++i) names += std::string("h\0}", 3);
-  CHECK_THAT(unpickling(pickled(names + "uu")), Catch::Matchers::ContainsSubstring(refused));
-  CHECK_THAT(unpickling(pickled(std::string("Nr\xFF\xFF\xFF\x7F", 6))),
-             Catch::Matchers::ContainsSubstring("must number the values that it keeps from 0 on"));
-  CHECK_THAT(unpickling(pickled("(" + std::string(1'000'000, ')') + "t")),
-             Catch::Matchers::ContainsSubstring(refused));
+  CHECK_HAS(unpickling(pickled(names + "uu")), refused);
+  CHECK_HAS(unpickling(pickled(std::string("Nr\xFF\xFF\xFF\x7F", 6))),
+            "must number the values that it keeps from 0 on");
+  CHECK_HAS(unpickling(pickled("(" + std::string(1'000'000, ')') + "t")), refused);
   CHECK(unpickling(pickled("(" + std::string(1'000'000, 'N') + "t")) == "");
 }
 

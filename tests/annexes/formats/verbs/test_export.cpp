@@ -40,6 +40,8 @@ TEST_CASE("info tells what is in a GGUF file") {
   const std::string run = train_small(scratch, "run", args("--arch llama --tokenizer byte"));
   const std::string file = scratch.path("x.gguf");
   must("export", run, "--to gguf --type q8_0 --out", file);
+  CHECK(run_shell("ulimit -f 1; exec \"$GRADUS\" export " + run + " --to gguf --out " + file + "2").code ==
+        1);
   const Outcome info = call("info", file);
   CHECK(info.code == 0);
   const auto row = [](const char* key, const char* type, const char* value) {

@@ -7,9 +7,10 @@ namespace fs = std::filesystem;
 
 TEST_CASE("a project has the name of its folder, which is new or empty") {
   const Scratch scratch;
-  fs::create_directory(scratch.path("a b"));
+  for (const char* folder : {"a b", "begun"}) fs::create_directory(scratch.path(folder));
+  for (const char* left : {"begun/run", "begun/train.cpp.tmp"}) scratch.file(left, "");
   for (const auto& [place, name] :
-       {std::pair{"a b", "a_b"}, {"below/my model", "my_model"}, {"there/", "there"}}) {
+       {std::pair{"a b", "a_b"}, {"below/my model", "my_model"}, {"there/", "there"}, {"begun", "begun"}}) {
     INFO(place);
     const std::string folder = scratch.path(place);
     const Outcome written = call("new", folder);
