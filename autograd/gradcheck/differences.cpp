@@ -1,15 +1,13 @@
+#include "gradus/autograd/gradcheck/differences.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "gradus/autograd/gradcheck/cause.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::gradchecking {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRounding = std::numeric_limits<double>::epsilon();
 constexpr double kFactor = 8;               // between two lengths of differences
 constexpr int kShorter = 9, kLengths = 15;  // from eps / 8^9 to eps * 8^5
 constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bound cannot judge
@@ -197,43 +195,6 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
   }
   Verdict second = along(*direction.shorter);
   return second.text.empty() ? second : verdict;
-}
-
-bool agree(const Numbers& a, const Numbers& b) {
-  double size = 1;
-  for (const double e : a) size = std::max(size, std::abs(e));
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
-    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
-  });
-}
-
-std::vector<Layout> layouts(const Tensor& x) {
-  std::vector<Layout> all;
-  const auto add = [&](const char* name, Tensor view) {
-    view.copy_(x);
-    all.push_back({name, view, x});
-  };
-  const auto expand = [&](const char* name, const Tensor& first) {
-    const Tensor view = first.expand(x.shape());
-    all.push_back({name, view, view.contiguous()});
-  };
-  if (x.numel() == 0) return all;
-  add("at an offset", full({x.numel() + 3}, 7.0, x.dtype()).slice(0, 3, x.numel() + 3).reshape(x.shape()));
-  for (int d = x.dim() - 1; d >= 0; --d) {
-    Shape larger = x.shape();
-    larger[d] = 2 * larger[d] + 1;
-    add("with gaps between its elements", full(larger, 7.0, x.dtype()).slice(d, 1, larger[d], 2));
-    if (x.size(d) > 1) expand("expanded along a dim", x.slice(d, 0, 1));
-    if (d > 0 && x.size(d) > 1 && x.size(d - 1) > 1) {
-      larger = x.shape();
-      std::swap(larger[d], larger[d - 1]);
-      add("with dims exchanged in memory", empty(larger, x.dtype()).transpose(d, d - 1));
-    }
-  }
-  Tensor first = x;
-  for (int d = 0; d < x.dim(); ++d) first = first.slice(d, 0, 1);
-  if (x.numel() > 1) expand("expanded from one element", first);
-  return all;
 }
 
 }  // namespace gradus::gradchecking

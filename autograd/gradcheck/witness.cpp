@@ -1,5 +1,6 @@
 #include "gradus/autograd/gradcheck/witness.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -55,6 +56,14 @@ Witness::Witness(const Function& f, const std::vector<Tensor>& inputs) : inputs_
     const autograd::Tracing on(&trace_);
     outputs_ = f(inputs_);
   }
+  const auto grow = [&](const Tensor& x) {
+    if (!has_numbers(x)) return;
+    for (const double v : x.to_vector<double>())
+      if (std::isfinite(v)) largest_ = std::max(largest_, std::abs(v));
+  };
+  std::for_each(inputs_.begin(), inputs_.end(), grow);
+  for (const autograd::TracedCall& call : trace_.calls)
+    std::for_each(call.outputs.begin(), call.outputs.end(), grow);
   try {
     gap_ = followed(f);
   } catch (const Error& e) {
@@ -102,20 +111,21 @@ std::vector<T> Witness::replayed(const Seed& seed, std::string* unknown) const {
   return all;
 }
 
-Numbers Witness::along(const std::vector<Numbers>& u) const {
+Numbers Witness::along(const std::vector<Tensor>& x, const std::vector<Numbers>& u) const {
   Numbers result;
   for (const Dual<double>&y : replayed<Dual<double>>([&](size_t i, int64_t j) {
-         return Dual<double>(inputs_[i].data<double>()[j], u[i][static_cast<size_t>(j)]);
+         return Dual<double>(x[i].data<double>()[j], u[i][static_cast<size_t>(j)]);
        }))
     result.push_back(y.tangent);
   return result;
 }
 
-Numbers Witness::along(const std::vector<Numbers>& u, const std::vector<Numbers>& w) const {
+Numbers Witness::along(const std::vector<Tensor>& x, const std::vector<Numbers>& u,
+                       const std::vector<Numbers>& w) const {
   Numbers result;
   for (const Second& y : replayed<Second>([&](size_t i, int64_t j) {
          const size_t at = static_cast<size_t>(j);
-         return Second({inputs_[i].data<double>()[j], u[i][at]}, {w[i][at], 0.0});
+         return Second({x[i].data<double>()[j], u[i][at]}, {w[i][at], 0.0});
        }))
     result.push_back(y.tangent.tangent);
   return result;
