@@ -8,6 +8,7 @@
 #include "gradus/autograd/gradcheck/findings.hpp"
 #include "gradus/autograd/gradcheck/form.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
+#include "gradus/autograd/gradcheck/smallest.hpp"
 #include "gradus/autograd/gradcheck/witness.hpp"
 #include "gradus/autograd/gradcheck/wrong_op.hpp"
 #include "gradus/autograd/graph/modes.hpp"
@@ -45,12 +46,17 @@ class Check {
 
   void run() {
     const bool repeats = check_form(subject_, options_, generator_, findings_);
-    for (int k = 0; k < options_.directions; ++k) check_directions();
+    for (int n = 0; n < options_.directions; ++n) check_directions(n == 0 && subject_.order == 1);
     check_elements();
-    if (subject_.order == 1) {
-      check_layouts(subject_, options_, generator_, findings_);
-      if (!findings_.is_wrong()) check_upstream_sizes(subject_, generator_, findings_);
-    }
+    check_layouts(subject_, options_, generator_, findings_,
+                  [&](const Subject& there, size_t k, const std::string& layout, const Numbers& v,
+                      const std::vector<Tensor>& g) {
+                    std::vector<Numbers> us(g.size());
+                    for (size_t j = k; j < (there.order == 1 ? k + 1 : g.size()); ++j)
+                      us[j] = random_direction(there.inputs[there.checked[j]]);
+                    if (witness_.gap().empty()) compare_forward(there, us, v, g, k, layout);
+                  });
+    if (subject_.order == 1 && !findings_.is_wrong()) check_upstream_sizes(subject_, generator_, findings_);
     // Differences name the place of an error better, so the dot-product test speaks where they found none.
     if (gap_ > kGap && !findings_.failed()) findings_.note(gap_ / kGap, gap_input_, gap_text_);
     if (repeats && findings_.failed()) explain();
@@ -60,19 +66,55 @@ class Check {
   // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v.
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                         const std::string& where, Findings::Kind unjudged) {
-    const Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
+    Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
+    if (verdict.kind == Verdict::wrong && witness_.gap().empty()) {
+      std::vector<Numbers> us(subject_.checked.size());
+      std::vector<Tensor> g(us.size());
+      us[k] = direction.u;
+      g[k] = unflatten(gx, {subject_.wanted[k]})[0];
+      if (dot_products(witness_, subject_, us, v, g).gap() <= kGap) {
+        verdict.kind = Verdict::too_coarse;
+        verdict.text = "differences are too coarse to judge: forward mode agrees with the rule";
+      }
+    }
     if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
     findings_.note(verdict, k, where, unjudged);
     return verdict.kind;
   }
 
-  void compare_forward(const std::vector<Numbers>& u, const Numbers& v, const std::vector<Tensor>& g,
-                       size_t k, const std::string& where) {
-    const DotProducts sides = dot_products(witness_, subject_, u, v, g);
+  Numbers random_direction(const Tensor& x) {
+    Numbers u = flatten({x});
+    for (double& e : u) e = generator_.normal() * scale(e);
+    return u;
+  }
+
+  // Looks at the rate of a gradient that passed: where no witness can judge, an error below the tolerance
+  // shows there.
+  void compare_rate(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
+                    const std::string& where) {
+    const double rate = falling_rate(direction, v, gx, options_.eps);
+    if (rate == 0) return;
+    const bool is_right = std::abs(rate - 4) <= kRateError;
+    double& farthest = findings_.report().rate;
+    if (witness_.gap().empty() || is_right) {
+      if (farthest == 0 || std::abs(rate - 4) > std::abs(farthest - 4)) farthest = rate;
+      return;
+    }
+    Verdict verdict = judge(direction, v, gx, options_, 1, largest_[k], /*closely=*/true);
+    if (verdict.kind != Verdict::wrong) return;
+    farthest = rate;
+    verdict.text = concat("the error of differences falls by ", rate,
+                          " when the step halves, by 4 if the gradient is right; ");
+    findings_.note(verdict, k, where, Findings::Kind::wrong);
+  }
+
+  void compare_forward(const Subject& subject, const std::vector<Numbers>& u, const Numbers& v,
+                       const std::vector<Tensor>& g, size_t k, const std::string& where) {
+    const DotProducts sides = dot_products(witness_, subject, u, v, g);
     const double gap = sides.gap();
     ++findings_.report().checks;
     const bool is_wrong = gap > kGap;
-    if (is_wrong && (gap <= gap_ || is_rounding(sides, witness_, subject_, u, v))) return;
+    if (is_wrong && (gap <= gap_ || is_rounding(sides, witness_, subject, u, v))) return;
     double& largest = findings_.report().gaps[subject_.order - 1];
     largest = std::max(largest, gap);
     if (!is_wrong) return;
@@ -92,22 +134,23 @@ class Check {
     return all;
   }
 
-  void check_directions() {
+  void check_directions(bool is_first) {
     const Numbers v = subject_.random_cotangent(generator_);
     const std::vector<Tensor> g = subject_.analytic(v);
     const bool together = g.size() > kMostAlone;
     std::vector<Numbers> us(g.size());  // directions of the dot-product test
     for (size_t k = 0; k < g.size(); ++k) {
       const size_t i = subject_.checked[k];
-      Numbers u = flatten({subject_.inputs[i]});
-      for (double& e : u) e = generator_.normal() * scale(e);
+      const Numbers u = random_direction(subject_.inputs[i]);
       Direction direction(subject_.f, subject_.inputs, i, u);
       const Numbers gx = flatten({g[k]});
       const std::string where = subject_.name(k) + " along a random direction";
       const Verdict::Kind kind = compare(direction, v, gx, k, where, Findings::Kind::unjudged_line);
+      if (kind == Verdict::right && (is_first || !witness_.gap().empty()))
+        compare_rate(direction, v, gx, k, where);
       if (witness_.gap().empty() && kind != Verdict::not_smooth && kind != Verdict::not_finite) {
         us[k] = u;
-        if (!together) compare_forward(us, v, g, k, where);
+        if (!together) compare_forward(subject_, us, v, g, k, where);
         if (!together) us[k].clear();
       }
       const bool is_flat = std::all_of(gx.begin(), gx.end(), [](double e) { return e == 0; });
@@ -118,7 +161,7 @@ class Check {
             Findings::Kind::unjudged_line);
     }
     if (together && witness_.gap().empty())
-      compare_forward(us, v, g, kWhole, "all inputs along random directions");
+      compare_forward(subject_, us, v, g, kWhole, "all inputs along random directions");
   }
 
   // Locates errors: one input element at a time, and one output element too if there are few.
@@ -244,7 +287,9 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
     findings.require(false, kWhole, e.what());
   }
   report.passed = report.checks > 0 && report.worst <= 1;
-  if (findings.is_wrong()) find_wrong_op(first, arguments, checked, options, report);
+  report.is_wrong = findings.is_wrong();
+  if (report.is_wrong) find_wrong_op(first, arguments, checked, options, report);
+  if (report.is_wrong && options.shrinking > 0) find_smallest(f, inputs, options, report);
   if (options.inspect) inspect(first, arguments, checked, options, report);
   return report;
 }

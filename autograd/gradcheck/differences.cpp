@@ -14,6 +14,8 @@ constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bo
 
 constexpr double kAbsolute = 1e-4;    // of values near 1, times the tolerance
 constexpr double kCancelled = 2e-14;  // of the largest term, what is left when terms cancel
+constexpr double kClosely = 8;        // times the error of an extrapolated derivative that is judged closely
+constexpr double kSeen = 50;          // times the rounding, from where on an error shows its rate
 
 struct Estimate {
   double value = std::nan(""), error = kInfinity;
@@ -41,6 +43,13 @@ Estimate limit(const std::vector<double>& d, int first, const std::vector<double
     shorter = std::move(row);
   }
   return best;
+}
+
+double size_of(const Numbers& values, const Numbers& weights) {
+  double size = 0;
+  for (size_t j = 0; j < weights.size(); ++j)
+    if (weights[j] != 0 && std::isfinite(values[j])) size = std::hypot(size, weights[j] * values[j]);
+  return size;
 }
 
 // The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
@@ -89,13 +98,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     analytic += term;
     magnitude += std::abs(term);
   }
-  const auto size_at = [&](double t) {
-    const Numbers& values = line.at(t);
-    double size = 0;
-    for (size_t j = 0; j < weights.size(); ++j)
-      if (weights[j] != 0 && std::isfinite(values[j])) size = std::hypot(size, weights[j] * values[j]);
-    return size;
-  };
+  const auto size_at = [&](double t) { return size_of(line.at(t), weights); };
   const double eps = options.eps;
   double numeric = line.change(weights, -eps, eps) / (2 * eps), size = size_at(eps);
   const double allowed =
@@ -112,7 +115,8 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     Verdict v = verdict(allowed);
     return Verdict{kind, std::max(v.ratio, 2.0), v.numeric, v.analytic, std::move(text)};
   };
-  if (const Verdict plain = verdict(allowed); plain.ratio <= std::max(1.0, how.worst)) return plain;
+  if (const Verdict plain = verdict(allowed); !how.closely && plain.ratio <= std::max(1.0, how.worst))
+    return plain;
 
   size = std::max(size, size_at(0));
   std::vector<double> h, slopes, bends;
@@ -150,7 +154,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     return unjudged(Verdict::too_coarse,
                     concat("differences are too coarse to judge: the derivative is ", numeric / how.unit,
                            " within ", slope.error / std::abs(how.unit)));
-  return verdict(allowed + slope.error);
+  return verdict(how.closely ? kClosely * (slope.error + kGap * magnitude) : allowed + slope.error);
 }
 
 Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, size_t i_, Numbers u_,
@@ -169,7 +173,7 @@ Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, siz
       }) {}
 
 Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
-              const GradcheckOptions& options, double worst, double& largest_term) {
+              const GradcheckOptions& options, double worst, double& largest_term, bool closely) {
   const auto along = [&](Direction& d) {
     Numbers terms = gradient;
     double largest = 0;
@@ -178,7 +182,7 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
       if (std::isfinite(terms[j])) largest = std::max(largest, std::abs(terms[j]));
     }
     if (&d == &direction) largest_term = largest = std::max(largest, largest_term);
-    return judge(d.line, weights, terms, options, {d.unit, largest, worst});
+    return judge(d.line, weights, terms, options, {d.unit, largest, worst, closely});
   };
   Verdict verdict = along(direction);
   if (verdict.text.empty()) return verdict;
@@ -195,6 +199,31 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
   }
   Verdict second = along(*direction.shorter);
   return second.text.empty() ? second : verdict;
+}
+
+double falling_rate(Direction& direction, const Numbers& weights, const Numbers& gradient, double eps) {
+  double analytic = 0, magnitude = 0;
+  for (size_t j = 0; j < gradient.size(); ++j) {
+    analytic += gradient[j] * direction.u[j];
+    magnitude += std::abs(gradient[j] * direction.u[j]);
+  }
+  Line& line = direction.line;
+  const double size = size_of(line.at(0), weights);
+  const auto odd = [&](double h) { return std::abs(line.change(weights, -h, h) / 2 - h * analytic); };
+  const auto even = [&](double h) { return (line.change(weights, 0, h) - line.change(weights, -h, 0)) / 2; };
+  const auto rate = [&](double noise) {
+    const auto hidden = [&](double h) { return kSeen * (noise + kRounding * h * magnitude); };
+    for (double h = eps; h < 0.3; h *= 4) {
+      if (odd(h) <= hidden(h) || odd(2 * h) <= hidden(2 * h)) continue;
+      // A smooth function's even half falls by four, and its odd half by 64 to the step before.
+      const bool is_smooth = std::abs(even(2 * h) - 4 * even(h)) <= kRateError * odd(2 * h) &&
+                             (h == eps || odd(h) <= 2 * 64 * hidden(h));
+      return is_smooth ? odd(2 * h) / (2 * odd(h)) : 0;
+    }
+    return 0.0;
+  };
+  const double plain = rate(4 * kRounding * size);
+  return plain == 0 || std::abs(plain - 4) <= kRateError ? plain : rate(rounding(line, weights, size, eps));
 }
 
 }  // namespace gradus::gradchecking

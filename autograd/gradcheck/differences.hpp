@@ -17,6 +17,8 @@ namespace gradus::gradchecking {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kRounding = std::numeric_limits<double>::epsilon();
+inline constexpr double kGap = 1e-12;      ///< relative, what rounding may leave between two derivatives
+inline constexpr double kRateError = 0.2;  ///< a right gradient's falling_rate() is within it of 4
 
 /// The results of a function along a line, at x + t u. Each is computed once.
 class Line {
@@ -45,6 +47,7 @@ struct Judging {
   double unit = 1;          ///< length of the direction, to which the derivatives of the verdict refer
   double largest_term = 0;  ///< of other derivatives: much less may be rounding
   double worst = 1;         ///< an error known already: smaller ones need not be exact
+  bool closely = false;     ///< allow no more than the bound of the extrapolated derivative's error
 };
 
 /// Compares the derivative of sum(weights * results) at t = 0 with the sum of `terms`. Differences of length
@@ -74,6 +77,12 @@ struct Direction {
 /// Compares the derivative in a direction with the input's gradient; where differences cannot judge, also in
 /// the shorter direction. largest_term: of all calls.
 Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
-              const GradcheckOptions& options, double worst, double& largest_term);
+              const GradcheckOptions& options, double worst, double& largest_term, bool closely = false);
+
+/// The Taylor remainder f(x + h u) - f(x) - h g u falls by four when h halves, and its odd half by eight.
+/// That half over h is the error of central differences: returns by how much it falls, 4 if the gradient g is
+/// right, at the smallest h at which rounding does not hide it. 0 if there is none, or if the even half does
+/// not fall by four, as beyond a kink.
+double falling_rate(Direction& direction, const Numbers& weights, const Numbers& gradient, double eps);
 
 }  // namespace gradus::gradchecking

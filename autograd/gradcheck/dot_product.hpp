@@ -10,8 +10,6 @@
 
 namespace gradus::gradchecking {
 
-inline constexpr double kGap = 1e-12;  ///< relative, what the sums of the two sides may differ by
-
 /// Both sides of the test.
 struct DotProducts {
   double forward = 0, rules = 0;

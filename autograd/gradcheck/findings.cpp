@@ -32,10 +32,10 @@ void Findings::note(const Verdict& verdict, size_t k, const std::string& where, 
     input(k).analytic = verdict.analytic;
   }
   if (verdict.ratio <= 1) return note(verdict.ratio, k, "");
-  if (verdict.text.empty())
+  if (verdict.kind == Verdict::wrong)
     return note(verdict.ratio, k,
-                concat(where, ": numeric ", verdict.numeric, ", analytic ", verdict.analytic, ", error ",
-                       std::abs(verdict.numeric - verdict.analytic)));
+                concat(where, ": ", verdict.text, "numeric ", verdict.numeric, ", analytic ",
+                       verdict.analytic, ", error ", std::abs(verdict.numeric - verdict.analytic)));
   note(verdict.ratio, k,
        concat(where, ": ", verdict.text, "; analytic ", verdict.analytic,
               ". Hint: differences cannot check a rule there; choose other inputs"),

@@ -2,6 +2,7 @@
 // each layout and in proportion to the upstream gradient. Internal.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,14 @@ std::vector<Layout> layouts(const Tensor& x);
 bool check_form(const Subject& subject, const GradcheckOptions& options, Generator& generator,
                 Findings& findings);
 
-/// The same numbers in another layout, of an input or of the upstream gradient, must give the same.
+/// The gradients g for a cotangent v of a function with checked input k, at order 2 all, in another layout.
+using AtLayout = std::function<void(const Subject& there, size_t k, const std::string& layout,
+                                    const Numbers& v, const std::vector<Tensor>& g)>;
+
+/// The same numbers in another layout, of an input or of the upstream gradient, must give the same. `each` is
+/// called for each layout of an input with its own numbers.
 void check_layouts(const Subject& subject, const GradcheckOptions& options, Generator& generator,
-                   Findings& findings);
+                   Findings& findings, const AtLayout& each);
 
 /// A gradient is linear in the upstream one, however large or small that is.
 void check_upstream_sizes(const Subject& subject, Generator& generator, Findings& findings);
