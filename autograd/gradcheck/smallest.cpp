@@ -129,9 +129,9 @@ void find_smallest(const GradcheckFunction& f, const std::vector<Tensor>& inputs
   if (!found) return;
   report.smallest = search.inputs();
   for (size_t i = 0; i < report.smallest.size(); ++i)
-    report.smallest_message += concat("input ", i, " ", text(report.smallest[i]), ": ");
-  report.smallest_message += found->message;
-  report.message += "; smallest failing input: " + report.smallest_message;
+    report.smallest_message += concat(i == 0 ? "" : ", ", "input ", i, " ", text(report.smallest[i]));
+  report.smallest_message += ": " + found->message;
+  report.message += "; simplest failing input: " + report.smallest_message;
 }
 
 }  // namespace gradus::gradchecking

@@ -48,8 +48,6 @@ GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed,
                    {.order = std::min(order, c.max_order),
                     .eps = c.eps,
                     .tolerance = c.tolerance,
-                    // Those two's cases name pieces by number.
-                    .any_shape = c.op != "split" && c.op != "chunk",
                     .seed = seed,
                     .inspect = inspect});
 }

@@ -70,16 +70,20 @@ TEST_CASE("forward mode finds what differences are too coarse for, at both order
   CHECK_FALSE(check(second, 2).passed);
 }
 
-TEST_CASE("gradcheck says where forward mode cannot follow, and lets differences judge") {
-  const auto raw_loop = [](const std::vector<Tensor>& in) {
-    Tensor y = zeros({2, 3}, DType::float64);
-    for (int i = 0; i < 6; ++i) y.mutable_data<double>()[i] = std::pow(in[0].to_vector<double>()[i], 2);
-    const auto rule = [x = in[0]](const Tensor& gy) { return truth(x, gy); };
-    return record(OpName::custom("squares"), y, {{in[0], rule}});
-  };
-  const GradcheckReport r = gradcheck(raw_loop, {kX}, {.order = 2});
-  CHECK(r.passed);
-  CHECK(r.unwitnessed == "the forward pass of squares is not made of the library's operations");
+TEST_CASE("where forward mode cannot follow, gradcheck says so, and the rate at which errors fall judges") {
+  for (const double factor : {1.0, 1 + 1e-9, 1 - 1e-8}) {
+    const auto raw_loop = [=](const std::vector<Tensor>& in) {
+      Tensor y = zeros({2, 3}, DType::float64);
+      for (int i = 0; i < 6; ++i) y.mutable_data<double>()[i] = std::pow(in[0].to_vector<double>()[i], 3);
+      const auto rule = [=, x = in[0]](const Tensor& gy) { return 1.5 * factor * truth(x, gy) * x; };
+      return record(OpName::custom("cubes"), y, {{in[0], rule}});
+    };
+    const GradcheckReport r = gradcheck(raw_loop, {kX}, {.order = 2});
+    CHECK(r.unwitnessed == "the forward pass of cubes is not made of the library's operations");
+    CHECK(r.passed == (factor == 1));
+    CHECK(r.passed == (std::abs(r.rate - 4) < 0.2));
+    if (!r.passed) CHECK_HAS(r.message, "the error of differences falls by");
+  }
   const auto hidden = [&](const std::vector<Tensor>& in) {
     return in[0] * tensor(in[0].to_vector<double>(), {2, 3});
   };

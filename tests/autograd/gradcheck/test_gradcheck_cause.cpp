@@ -118,6 +118,22 @@ TEST_CASE("a wrong second derivative is explained too") {
   CHECK(report.cause == "the gradient is 0: an input was detached, or the rule gives zeros");
 }
 
+TEST_CASE(
+    "the simplest failing input is found: elements are 0 or 1, and dims short where any shape will do") {
+  const auto bias = [](const std::vector<Tensor>& in) {  // the sum over rows is lost
+    const auto rule = [](const Tensor& gy) { return gy.select(0, 0).contiguous(); };
+    return record(OpName::custom("bias"), in[0].detach() + in[1].detach(), {{in[1], rule}});
+  };
+  const Tensor b = leaf({3, 4, 5}, {3});
+  const GradcheckReport fixed = gradcheck(bias, {kX, b}), cut = gradcheck(bias, {kX, b}, {.any_shape = true});
+  CHECK(difference(fixed.smallest.at(0), zeros({2, 3}, DType::float64), 0) == "");
+  CHECK(cut.smallest.at(0).shape() == Shape{2, 1});
+  CHECK(cut.smallest.at(1).shape() == Shape{1});
+  CHECK_HAS(cut.message,
+            "; simplest failing input: input 0 (2, 1) [0, 0], input 1 (1,) [0]: order 1: input 1");
+  CHECK(gradcheck(bias, {kX, b}, {.shrinking = 0}).smallest.empty());
+}
+
 TEST_CASE("an op that ignores strides is found") {
   const auto f = [](const std::vector<Tensor>& in) {
     const Tensor x = in[0];
