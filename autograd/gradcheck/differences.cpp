@@ -54,17 +54,19 @@ double size_of(const Numbers& values, const Numbers& weights) {
 
 // The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
 // in which nothing else is left (Hamming, 1973; More and Wild, 2011), but no less than that of the last
-// operation. Neighbours that are all equal may be rounded to one value: those farther apart count, up to eps.
+// operation. Neighbours that are equal may be rounded to one value: those farther apart count too, until all
+// differ.
 double rounding(Line& line, const Numbers& weights, double size, double eps) {
   double largest = 0;
-  bool is_flat = true;
-  for (double step = 1e-5 * eps; is_flat && step <= eps; step *= kFactor)
+  bool are_equal = true;
+  for (double step = 1e-5 * eps; are_equal && step < 0.1; step *= kFactor) {
+    are_equal = false;
     for (const double part : {1.0, 1.37}) {  // steps of whole units of rounding show none
       double root = 0;
       for (const double side : {part * step, -part * step}) {
         double d[7];
         for (int i = 0; i < 7; ++i) d[i] = line.change(weights, side, side * (i + 1));
-        for (const double change : d) is_flat = is_flat && change == 0;
+        for (int i = 1; i < 7; ++i) are_equal = are_equal || d[i] == d[i - 1];
         for (int i = 0; i + 4 < 7; ++i) {
           const double fourth = d[i] - 4 * d[i + 1] + 6 * d[i + 2] - 4 * d[i + 3] + d[i + 4];
           if (std::isfinite(fourth)) root = std::hypot(root, fourth);
@@ -72,6 +74,7 @@ double rounding(Line& line, const Numbers& weights, double size, double eps) {
       }
       largest = std::max(largest, root);
     }
+  }
   return std::max(largest / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
 }
 

@@ -70,8 +70,8 @@ bool is_rounding(const DotProducts& here, const Witness& witness, const Subject&
   for (int i = 0; i < kPlaces; ++i) {
     const DotProducts near = moved(kAround);
     const double error = near.forward - near.rules, gap = error / near.size;
-    // A slope of 0 may have been rounded to 0.
-    const bool is_lost = (near.forward == 0 || near.rules == 0) && std::abs(error) <= 4 * unit;
+    // A slope of a few units of rounding may be rounded to another, or to 0.
+    const bool is_lost = near.size <= kUnits * unit && std::abs(error) <= 4 * unit;
     if (is_lost || !std::isfinite(gap)) continue;
     sum += gap;
     squares += gap * gap;
