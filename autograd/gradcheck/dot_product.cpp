@@ -78,7 +78,7 @@ bool is_rounding(const DotProducts& here, const Witness& witness, const Subject&
     ++places;
   }
   const double mean = sum / places;
-  return places < kPlaces / 4 || mean * mean <= 4 * (squares / places - mean * mean);
+  return places < kPlaces / 4 || mean * mean <= 9 * (squares / places - mean * mean);
 }
 
 }  // namespace gradus::gradchecking
