@@ -71,7 +71,7 @@ bool is_rounding(const DotProducts& here, const Witness& witness, const Subject&
     const DotProducts near = moved(kAround);
     const double error = near.forward - near.rules, gap = error / near.size;
     // A slope of a few units of rounding may be rounded to another, or to 0.
-    const bool is_lost = near.size <= kUnits * unit && std::abs(error) <= 4 * unit;
+    const bool is_lost = std::abs(gap) > kAround && std::abs(error) <= 4 * unit;
     if (is_lost || !std::isfinite(gap)) continue;
     sum += gap;
     squares += gap * gap;
