@@ -5,9 +5,6 @@
 #include <numeric>
 #include <optional>
 
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-
 namespace gradus::gradchecking {
 namespace {
 
@@ -89,61 +86,6 @@ std::string elsewhere_right(const Numbers& wrong, const Numbers& right) {
 }
 
 }  // namespace
-
-double dot(const Numbers& a, const Numbers& b) {
-  double sum = 0;
-  for (size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
-  return sum;
-}
-
-Numbers flatten(const std::vector<Tensor>& tensors) {
-  Numbers all;
-  for (const Tensor& t : tensors) {
-    const Numbers one = t.to_vector<double>();
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  return all;
-}
-
-std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& like) {
-  std::vector<Tensor> tensors;
-  auto from = all.begin();
-  for (const Tensor& t : like) {
-    tensors.push_back(tensor(Numbers(from, from + t.numel()), t.shape()));
-    from += t.numel();
-  }
-  return tensors;
-}
-
-std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                              const std::vector<Tensor>& cotangents, bool create_graph) {
-  std::vector<Tensor> attached;
-  GradOptions options{.create_graph = create_graph, .retain_graph = true, .allow_unused = true};
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].requires_grad()) continue;
-    attached.push_back(outputs[i]);
-    options.grad_outputs.push_back(cotangents[i]);
-  }
-  std::vector<Tensor> result(inputs.size());
-  if (!attached.empty()) result = grad(attached, inputs, options);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!result[i].defined()) result[i] = zeros(inputs[i].shape(), inputs[i].dtype());
-  return result;
-}
-
-Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked) {
-  return [=](const std::vector<Tensor>& arguments) {
-    const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);
-    std::vector<Tensor> inputs(arguments.begin(), middle), wanted;
-    const bool recorded =
-        std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.requires_grad(); });
-    for (const size_t i : checked) {
-      if (!inputs[i].requires_grad()) inputs[i] = inputs[i].detach().requires_grad_();
-      wanted.push_back(inputs[i]);
-    }
-    return gradients(f(inputs), wanted, {middle, arguments.end()}, recorded);
-  };
-}
 
 std::string likely_cause(const Evidence& e) {
   const Numbers wrong = e.analytic(e.cotangent), right = e.numeric(e.cotangent);

@@ -1,12 +1,14 @@
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iomanip>
-#include <limits>
 
 #include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/gradcheck/differences.hpp"
+#include "gradus/autograd/gradcheck/dot_product.hpp"
+#include "gradus/autograd/gradcheck/findings.hpp"
+#include "gradus/autograd/gradcheck/form.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
+#include "gradus/autograd/gradcheck/smallest.hpp"
 #include "gradus/autograd/gradcheck/witness.hpp"
 #include "gradus/autograd/gradcheck/wrong_op.hpp"
 #include "gradus/autograd/graph/modes.hpp"
@@ -17,10 +19,7 @@ namespace {
 
 using namespace gradchecking;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = 1e9;         // value whose rounding may hide a whole gradient
-constexpr double kGap = 1e-12;           // relative, between forward mode and the rules
-constexpr double kSmallSlope = 0.01;     // derivatives below it may be sums of larger ones
 constexpr size_t kMostAlone = 8;         // more inputs share a replay of the function
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
@@ -31,350 +30,171 @@ Numbers unit(size_t size, size_t j, double value) {
   return u;
 }
 
-bool same_bits(const Numbers& a, const Numbers& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
-
-bool shares_storage(const Tensor& t, const std::vector<Tensor>& others) {
-  return std::any_of(others.begin(), others.end(),
-                     [&](const Tensor& other) { return other.impl()->storage == t.impl()->storage; });
-}
-
-// One call of gradcheck(), which records its comparisons in a report.
+// The comparisons of one order: f at order 1, its gradient at order 2.
 class Check {
  public:
-  /// `witness` is of f at order 1.
-  Check(const GradcheckOptions& options, GradcheckReport& report, const Witness& witness)
-      : options_(options), report_(report), witness_(witness), generator_(options.seed) {}
+  // `witness` is of f at order 1.
+  Check(const Subject& subject, const Witness& witness, const GradcheckOptions& options, Generator& generator,
+        Findings& findings)
+      : subject_(subject),
+        witness_(witness),
+        options_(options),
+        generator_(generator),
+        findings_(findings),
+        wrong_(subject.checked.size(), 1),
+        largest_(subject.checked.size(), 0) {}
 
-  // `f` at order 1; its gradient at order 2. `checked`: which inputs.
-  void run(int order, const Function& f, const std::vector<Tensor>& inputs,
-           const std::vector<size_t>& checked) {
-    order_ = order;
-    f_ = f;
-    checked_ = checked;
-    blamed_ = kWhole;
-    failed_ = false;
-    gap_ = 0;
-    wrong_.assign(checked.size(), 1);
-    largest_.assign(checked.size(), 0);
-    inputs_.clear();
-    wanted_.clear();
-    first_ = report_.inputs.size();
-    for (const Tensor& x : inputs) inputs_.push_back(x.detach());
-    std::vector<Tensor> leaves = inputs_;
-    for (const size_t i : checked_) {
-      leaves[i] = leaves[i].detach().requires_grad_();
-      wanted_.push_back(leaves[i]);
-      report_.inputs.push_back({.input = i, .order = order});
-    }
-    outputs_ = f_(leaves);
-    require(std::any_of(outputs_.begin(), outputs_.end(), [](const Tensor& y) { return y.requires_grad(); }),
-            kWhole, "the result requires no gradient");
-    const bool repeats = same_bits(flatten(f_(leaves)), flatten(outputs_));
-    require(repeats, kWhole,
-            "two calls gave different values: draw random numbers from a generator made inside the function");
-    check_form();
-    for (int k = 0; k < options_.directions; ++k) check_directions();
+  void run() {
+    const bool repeats = check_form(subject_, options_, generator_, findings_);
+    for (int n = 0; n < options_.directions; ++n) check_directions(n == 0 && subject_.order == 1);
     check_elements();
-    if (order == 1) {
-      check_input_layouts();
-      check_upstream_layouts();
-      if (!is_wrong()) check_upstream_sizes();
-    }
-    note_gap();
-    if (repeats) explain();
+    check_layouts(subject_, options_, generator_, findings_,
+                  [&](const Subject& there, size_t k, const std::string& layout, const Numbers& v,
+                      const std::vector<Tensor>& g) {
+                    std::vector<Numbers> us(g.size());
+                    for (size_t j = k; j < (there.order == 1 ? k + 1 : g.size()); ++j)
+                      us[j] = random_direction(there.inputs[there.checked[j]]);
+                    if (witness_.gap().empty()) compare_forward(there, us, v, g, k, layout);
+                  });
+    if (subject_.order == 1 && !findings_.is_wrong()) check_upstream_sizes(subject_, generator_, findings_);
+    // Differences name the place of an error better, so the dot-product test speaks where they found none.
+    if (gap_ > kGap && !findings_.failed()) findings_.note(gap_ / kGap, gap_input_, gap_text_);
+    if (repeats && findings_.failed()) explain();
   }
-
-  // Random cotangents of the outputs that run() computed, at which order 2 differentiates.
-  std::vector<Tensor> cotangents() { return unflatten(random_cotangent(), outputs_); }
-
-  // Whether a failure was found that differences can judge.
-  bool is_wrong() const { return found_ == Found::wrong; }
-
-  static constexpr size_t kWhole = static_cast<size_t>(-1);  // not about one input
-
-  // Records a condition on checked input k that is not a number.
-  void require(bool holds, size_t k, const std::string& text) { note(holds ? 0 : kInfinity, k, text); }
 
  private:
-  // The message is of the worst wrong gradient of the first order that has one; without one, of the first
-  // place that differences cannot judge.
-  enum class Found { nothing, unjudged_line, unjudged_place, wrong };
-
-  void note(double ratio, size_t k, const std::string& text, Found found = Found::wrong) {
-    ++report_.checks;
-    if (!std::isfinite(ratio)) ratio = kInfinity;
-    if (k != kWhole) report_.inputs[first_ + k].worst = std::max(report_.inputs[first_ + k].worst, ratio);
-    report_.worst = std::max(report_.worst, ratio);
-    if (ratio <= 1 || found < found_ || (found == found_ && ratio <= worst_)) return;
-    if (found_ == Found::wrong && found_order_ < order_) return;
-    found_ = found;
-    found_order_ = order_;
-    worst_ = found == Found::wrong ? ratio : kInfinity;
-    failed_ = found == Found::wrong;
-    blamed_ = k;
-    report_.message = concat("order ", order_, ": ", text, "; seed ", options_.seed);
-  }
-
-  void note(const Verdict& verdict, size_t k, const std::string& where, Found unjudged) {
-    GradcheckInput& input = report_.inputs[first_ + k];
-    if (!(verdict.ratio <= input.worst)) {
-      input.where = where;
-      input.numeric = verdict.numeric;
-      input.analytic = verdict.analytic;
-    }
-    if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
-    if (verdict.ratio <= 1) return note(verdict.ratio, k, "");
-    if (verdict.text.empty())
-      return note(verdict.ratio, k,
-                  concat(where, ": numeric ", verdict.numeric, ", analytic ", verdict.analytic, ", error ",
-                         std::abs(verdict.numeric - verdict.analytic)));
-    note(verdict.ratio, k,
-         concat(where, ": ", verdict.text, "; analytic ", verdict.analytic,
-                ". Hint: differences cannot check a rule there; choose other inputs"),
-         unjudged);
-  }
-
   // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v.
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
-                        const std::string& where, Found unjudged) {
-    const Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
-    note(verdict, k, where, unjudged);
+                        const std::string& where, Findings::Kind unjudged) {
+    Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
+    if (verdict.kind == Verdict::wrong && witness_.gap().empty()) {
+      std::vector<Numbers> us(subject_.checked.size());
+      std::vector<Tensor> g(us.size());
+      us[k] = direction.u;
+      g[k] = unflatten(gx, {subject_.wanted[k]})[0];
+      if (dot_products(witness_, subject_, us, v, g).gap() <= kGap) {
+        verdict.kind = Verdict::too_coarse;
+        verdict.text = "differences are too coarse to judge: forward mode agrees with the rule";
+      }
+    }
+    if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
+    findings_.note(verdict, k, where, unjudged);
     return verdict.kind;
   }
 
-  // The derivative along u, one for each checked input or empty for 0, for the outputs' cotangent v, in
-  // forward mode: terms of a sum. At order 2 the function is (x, c) -> J(x)^T c, so they are those of c D^2
-  // f(x)[u, v] for the u of x, and of u J(x) v for that of c.
-  Numbers forward(const std::vector<Numbers>& u, const Numbers& v) const {
-    const size_t cotangents = order_ == 1 ? 0 : 1, inputs = inputs_.size() - cotangents;
-    std::vector<Numbers> at_u, at_v;
-    for (size_t i = 0; i < inputs; ++i) at_u.emplace_back(static_cast<size_t>(inputs_[i].numel()), 0.0);
-    at_v = at_u;
-    bool along_inputs = false;
-    auto next = v.begin();
-    for (size_t k = 0; k + cotangents < checked_.size(); ++k) {
-      if (!u[k].empty()) at_u[checked_[k]] = u[k], along_inputs = true;
-      if (order_ == 2)
-        for (double& e : at_v[checked_[k]]) e = *next++;
-    }
-    Numbers all;
-    const auto append = [&](const Numbers& a, const Numbers& b) {
-      for (size_t j = 0; j < a.size(); ++j) all.push_back(a[j] * b[j]);
-    };
-    if (order_ == 1) append(v, witness_.along(at_u));
-    if (order_ == 2 && along_inputs) append(flatten({inputs_[inputs]}), witness_.along(at_u, at_v));
-    if (order_ == 2 && !u.back().empty()) append(u.back(), witness_.along(at_v));
-    return all;
+  Numbers random_direction(const Tensor& x) {
+    Numbers u = flatten({x});
+    for (double& e : u) e = generator_.normal() * scale(e);
+    return u;
   }
 
-  // The dot-product test: <v, J u> in forward mode and <J^T v, u> by the rules, without a difference.
-  void compare_forward(const std::vector<Numbers>& u, const Numbers& v, const std::vector<Tensor>& g,
-                       size_t k, const std::string& where) {
-    double right = 0, got = 0, squares = 0, size = 0, value = 0;
-    for (const double t : forward(u, v)) right += t, size += std::abs(t);
-    for (size_t i = 0; i < u.size(); ++i) {
-      if (u[i].empty()) continue;
-      const Numbers gx = flatten({g[i]});
-      squares += dot(u[i], u[i]);
-      for (size_t j = 0; j < gx.size(); ++j) got += gx[j] * u[i][j], size += std::abs(gx[j] * u[i][j]);
+  // Looks at the rate of a gradient that passed: where no witness can judge, an error below the tolerance
+  // shows there.
+  void compare_rate(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
+                    const std::string& where) {
+    const double rate = falling_rate(direction, v, gx, options_.eps);
+    if (rate == 0) return;
+    const bool is_right = std::abs(rate - 4) <= kRateError;
+    double& farthest = findings_.report().rate;
+    if (witness_.gap().empty() || is_right) {
+      if (farthest == 0 || std::abs(rate - 4) > std::abs(farthest - 4)) farthest = rate;
+      return;
     }
-    // A slope like s * (1 - s) has the rounding of the value s.
-    const Numbers values = flatten(outputs_);
-    for (size_t j = 0; j < v.size(); ++j) value += std::abs(v[j] * values[j]);
-    size += kSmallSlope * std::sqrt(squares * dot(v, v)) + std::min(1.0, value);
-    const double gap = right == got ? 0 : std::abs(right - got) / size;
-    report_.gaps[order_ - 1] = std::max(report_.gaps[order_ - 1], gap);
-    ++report_.checks;
-    if (gap <= kGap || gap <= gap_) return;
+    Verdict verdict = judge(direction, v, gx, options_, 1, largest_[k], /*closely=*/true);
+    if (verdict.kind != Verdict::wrong) return;
+    farthest = rate;
+    verdict.text = concat("the error of differences falls by ", rate,
+                          " when the step halves, by 4 if the gradient is right; ");
+    findings_.note(verdict, k, where, Findings::Kind::wrong);
+  }
+
+  void compare_forward(const Subject& subject, const std::vector<Numbers>& u, const Numbers& v,
+                       const std::vector<Tensor>& g, size_t k, const std::string& where) {
+    const DotProducts sides = dot_products(witness_, subject, u, v, g);
+    const double gap = sides.gap();
+    ++findings_.report().checks;
+    const bool is_wrong = gap > kGap;
+    if (is_wrong && (gap <= gap_ || is_rounding(sides, witness_, subject, u, v))) return;
+    double& largest = findings_.report().gaps[subject_.order - 1];
+    largest = std::max(largest, gap);
+    if (!is_wrong) return;
     gap_ = gap;
     gap_input_ = k;
-    gap_text_ = concat(where, ": forward mode gives ", std::setprecision(17), right, ", the rules ", got,
-                       ", relative gap ", std::setprecision(3), gap);
-  }
-
-  // Differences name the place of an error better, so the dot-product test speaks where they found none.
-  void note_gap() {
-    if (gap_ > kGap && !failed_) note(gap_ / kGap, gap_input_, gap_text_);
-  }
-
-  Numbers random_cotangent() {
-    Numbers v(flatten(outputs_).size());
-    for (double& e : v) e = generator_.normal();
-    return v;
-  }
-
-  std::vector<Tensor> analytic(const Numbers& cotangent) const {
-    return gradients(outputs_, wanted_, unflatten(cotangent, outputs_), /*create_graph=*/false);
-  }
-
-  std::string input(size_t k) const { return concat("input ", checked_[k]); }
-
-  // Shapes, storage, repetition, a zero cotangent.
-  void check_form() {
-    const Numbers v = random_cotangent();
-    const std::vector<Tensor> cotangents = unflatten(v, outputs_);
-    const std::vector<Tensor> g = gradients(outputs_, wanted_, cotangents, false);
-    for (size_t k = 0; k < g.size(); ++k) {
-      const Tensor& x = wanted_[k];
-      require(g[k].shape() == x.shape() && g[k].dtype() == x.dtype(), k,
-              concat(input(k), ": the gradient is ", name(g[k].dtype()), " ", g[k].shape(), ", the input ",
-                     name(x.dtype()), " ", x.shape()));
-      require(!shares_storage(g[k], cotangents) && !shares_storage(g[k], wanted_) &&
-                  !shares_storage(g[k], outputs_) &&
-                  !shares_storage(g[k], {g.begin(), g.begin() + static_cast<std::ptrdiff_t>(k)}),
-              k, concat(input(k), ": the gradient shares storage with another tensor"));
-    }
-    require(same_bits(flatten(g), flatten(analytic(v))), kWhole,
-            "two backward passes gave different gradients");
-    const Numbers zero = flatten(analytic(Numbers(v.size(), 0.0))), all = flatten(g);
-    bool is_zero = true;  // but for 0 * inf
-    for (size_t j = 0; j < zero.size(); ++j) is_zero = is_zero && (zero[j] == 0 || !std::isfinite(all[j]));
-    require(is_zero, kWhole, "a zero cotangent gave a gradient that is not zero");
-    if (options_.order >= 2) check_paths(cotangents, g);
-  }
-
-  // A rule may hold a fast kernel and a recorded formula: they must be the same function.
-  void check_paths(const std::vector<Tensor>& cotangents, const std::vector<Tensor>& plain) {
-    const std::vector<Tensor> recorded = gradients(outputs_, wanted_, cotangents, /*create_graph=*/true);
-    for (size_t k = 0; k < plain.size(); ++k) {
-      const Numbers a = flatten({plain[k]}), b = flatten({recorded[k]});
-      for (size_t j = 0; j < a.size(); ++j) {
-        const bool same = a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j]));
-        const double ratio = same ? 0 : std::abs(b[j] - a[j]) / (options_.tolerance * (1 + std::abs(a[j])));
-        note({ratio <= 1 ? Verdict::right : Verdict::wrong, ratio, b[j], a[j]}, k,
-             concat(input(k), " at ", wanted_[k].shape().index_of(static_cast<int64_t>(j)),
-                    ", with create_graph (first number) and without (second)"),
-             Found::wrong);
-      }
-    }
-  }
-
-  // The same numbers in another layout must give the same.
-  void check_input_layouts() {
-    for (size_t k = 0; k < checked_.size(); ++k)
-      for (const Layout& layout : layouts(inputs_[checked_[k]]))
-        check_layout(k, layout.name, layout.packed, layout.view);
-  }
-
-  void check_upstream_layouts() {
-    for (const Layout& layout : layouts(cotangents()[0]))
-      for (const bool create_graph : {false, true}) {
-        if (create_graph && options_.order < 2) continue;
-        const auto expected = gradients(outputs_, wanted_, {layout.packed}, create_graph),
-                   got = gradients(outputs_, wanted_, {layout.view}, create_graph);
-        for (size_t k = 0; k < got.size(); ++k)
-          require(agree(flatten({expected[k]}), flatten({got[k]})), k,
-                  concat(input(k), " gets another gradient if the upstream gradient is ", layout.name,
-                         ": its strides are ignored"));
-      }
-  }
-
-  // A gradient is linear in the upstream one, however large or small that is.
-  void check_upstream_sizes() {
-    const Numbers v = random_cotangent(), g = flatten(analytic(v));
-    for (const double size : {0x1p40, 0x1p-40}) {
-      Numbers other = v;
-      for (double& e : other) e *= size;
-      other = flatten(analytic(other));
-      for (double& e : other) e /= size;
-      require(!std::isfinite(dot(other, other)) || agree(g, other), kWhole,
-              concat("an upstream gradient ", size, " times as large gives another gradient than ", size,
-                     " times this one: the rule is not linear"));
-    }
-  }
-
-  void check_layout(size_t k, const std::string& layout, const Tensor& packed, const Tensor& view) {
-    const auto run = [&](const Tensor& x) {  // the values and the gradient
-      std::vector<Tensor> inputs = inputs_, v;
-      inputs[checked_[k]] = x.detach().requires_grad_();
-      const std::vector<Tensor> y = f_(inputs);
-      Generator generator(options_.seed);
-      for (const Tensor& t : y) v.push_back(randn(t.shape(), generator, DType::float64));
-      return std::pair(flatten(y), flatten(gradients(y, {inputs[checked_[k]]}, v, /*create_graph=*/false)));
-    };
-    std::pair<Numbers, Numbers> expected;
-    try {
-      expected = run(packed);
-    } catch (const Error&) {
-      return;  // an expanded input may be one that f refuses
-    }
-    const auto [value, gradient] = run(view);
-    require(agree(expected.first, value), k,
-            concat(input(k), " ", layout, " gives another value: strides are ignored"));
-    require(agree(expected.second, gradient), k,
-            concat(input(k), " ", layout, " gives another gradient: strides are ignored"));
+    gap_text_ = concat(where, ": forward mode gives ", std::setprecision(17), sides.forward, ", the rules ",
+                       sides.rules, ", relative gap ", std::setprecision(3), gap);
   }
 
   // The directions along each element of checked input k, moved by scale().
   std::vector<Direction> along_elements(size_t k) const {
-    const Numbers x = flatten({inputs_[checked_[k]]});
+    const size_t i = subject_.checked[k];
+    const Numbers x = flatten({subject_.inputs[i]});
     std::vector<Direction> all;
     for (size_t j = 0; j < x.size(); ++j)
-      all.emplace_back(f_, inputs_, checked_[k], unit(x.size(), j, scale(x[j])), scale(x[j]));
+      all.emplace_back(subject_.f, subject_.inputs, i, unit(x.size(), j, scale(x[j])), scale(x[j]));
     return all;
   }
 
-  void check_directions() {
-    const Numbers v = random_cotangent();
-    const std::vector<Tensor> g = analytic(v);
-    const bool together = checked_.size() > kMostAlone;
-    std::vector<Numbers> us(checked_.size());  // directions of the dot-product test
-    for (size_t k = 0; k < checked_.size(); ++k) {
-      Numbers u = flatten({inputs_[checked_[k]]});
-      for (double& e : u) e = generator_.normal() * scale(e);
-      Direction direction(f_, inputs_, checked_[k], u);
+  void check_directions(bool is_first) {
+    const Numbers v = subject_.random_cotangent(generator_);
+    const std::vector<Tensor> g = subject_.analytic(v);
+    const bool together = g.size() > kMostAlone;
+    std::vector<Numbers> us(g.size());  // directions of the dot-product test
+    for (size_t k = 0; k < g.size(); ++k) {
+      const size_t i = subject_.checked[k];
+      const Numbers u = random_direction(subject_.inputs[i]);
+      Direction direction(subject_.f, subject_.inputs, i, u);
       const Numbers gx = flatten({g[k]});
-      const Verdict::Kind kind =
-          compare(direction, v, gx, k, input(k) + " along a random direction", Found::unjudged_line);
+      const std::string where = subject_.name(k) + " along a random direction";
+      const Verdict::Kind kind = compare(direction, v, gx, k, where, Findings::Kind::unjudged_line);
+      if (kind == Verdict::right && (is_first || !witness_.gap().empty()))
+        compare_rate(direction, v, gx, k, where);
       if (witness_.gap().empty() && kind != Verdict::not_smooth && kind != Verdict::not_finite) {
         us[k] = u;
-        if (!together) compare_forward(us, v, g, k, input(k) + " along a random direction");
+        if (!together) compare_forward(subject_, us, v, g, k, where);
         if (!together) us[k].clear();
       }
       const bool is_flat = std::all_of(gx.begin(), gx.end(), [](double e) { return e == 0; });
-      if (is_flat && std::abs(dot(v, flatten(outputs_))) > kLargest)
-        note(2, k, input(k) + ": differences are too coarse to judge a gradient of 0 of such large values",
-             Found::unjudged_line);
+      if (is_flat && std::abs(dot(v, flatten(subject_.outputs))) > kLargest)
+        findings_.note(
+            2, k,
+            subject_.name(k) + ": differences are too coarse to judge a gradient of 0 of such large values",
+            Findings::Kind::unjudged_line);
     }
     if (together && witness_.gap().empty())
-      compare_forward(us, v, g, kWhole, "all inputs along random directions");
+      compare_forward(subject_, us, v, g, kWhole, "all inputs along random directions");
   }
 
   // Locates errors: one input element at a time, and one output element too if there are few.
   void check_elements() {
-    const size_t output_count = flatten(outputs_).size();
+    const size_t output_count = flatten(subject_.outputs).size();
     const bool all_outputs = static_cast<int64_t>(output_count) <= options_.elementwise;
-    std::vector<std::vector<Direction>> directions(checked_.size());
-    for (size_t k = 0; k < checked_.size(); ++k)
-      if (wanted_[k].numel() <= options_.elementwise) directions[k] = along_elements(k);
+    std::vector<std::vector<Direction>> directions(subject_.checked.size());
+    for (size_t k = 0; k < directions.size(); ++k)
+      if (subject_.wanted[k].numel() <= options_.elementwise) directions[k] = along_elements(k);
     for (size_t row = 0; row < (all_outputs ? output_count : 1); ++row) {
-      const Numbers v = all_outputs ? unit(output_count, row, 1) : random_cotangent();
-      const std::vector<Tensor> g = analytic(v);
-      for (size_t k = 0; k < checked_.size(); ++k) {
+      const Numbers v = all_outputs ? unit(output_count, row, 1) : subject_.random_cotangent(generator_);
+      const std::vector<Tensor> g = subject_.analytic(v);
+      for (size_t k = 0; k < g.size(); ++k) {
         const Numbers gx = flatten({g[k]});
         for (size_t j = 0; j < directions[k].size(); ++j)
           compare(directions[k][j], v, gx, k,
-                  concat(input(k), " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
+                  concat(subject_.name(k), " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
                          all_outputs ? concat(", output element ", row) : ""),
-                  Found::unjudged_place);
+                  Findings::Kind::unjudged_place);
       }
     }
   }
 
-  // Adds the likely cause if the worst failure is of this run: for its input, or the first that failed.
+  // Adds the likely cause of a failure of this order: for its input, or the first that failed.
   void explain() {
-    if (!failed_) return;
-    size_t k = blamed_;
-    for (size_t j = 0; k == kWhole && j < checked_.size(); ++j)
-      if (report_.inputs[first_ + j].worst > 1) k = j;
-    if (k == kWhole || wanted_[k].numel() > kMostExplained) return;
+    size_t k = findings_.blamed();
+    for (size_t j = 0; k == kWhole && j < subject_.checked.size(); ++j)
+      if (findings_.input(j).worst > 1) k = j;
+    if (k == kWhole || subject_.wanted[k].numel() > kMostExplained) return;
     Evidence evidence;
-    evidence.input = wanted_[k].shape();
-    evidence.cotangent = random_cotangent();
-    for (const Tensor& y : outputs_) evidence.outputs.push_back(y.shape());
+    evidence.input = subject_.wanted[k].shape();
+    evidence.cotangent = subject_.random_cotangent(generator_);
+    for (const Tensor& y : subject_.outputs) evidence.outputs.push_back(y.shape());
     std::vector<Direction> directions = along_elements(k);
     evidence.numeric = [&](const Numbers& v) {
       Numbers g;
@@ -388,31 +208,21 @@ class Check {
       }
       return g;
     };
-    evidence.analytic = [&](const Numbers& v) { return flatten({analytic(v)[k]}); };
-    report_.cause = likely_cause(evidence);
-    if (!report_.cause.empty()) report_.message += concat("; likely cause: ", report_.cause);
+    evidence.analytic = [&](const Numbers& v) { return flatten({subject_.analytic(v)[k]}); };
+    std::string& cause = findings_.report().cause;
+    cause = likely_cause(evidence);
+    if (!cause.empty()) findings_.report().message += concat("; likely cause: ", cause);
   }
 
-  const GradcheckOptions& options_;
-  GradcheckReport& report_;
+  const Subject& subject_;
   const Witness& witness_;
-  Generator generator_;
-  int order_ = 1;
-  Function f_;
-  size_t first_ = 0;                     // of this run's entries in report_.inputs
-  Found found_ = Found::nothing;         // what the message is about,
-  int found_order_ = 1;                  // at which order,
-  double worst_ = 0;                     // and how large that error is
-  std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs in this run
-  bool failed_ = false;                  // the worst failure so far is of this run,
-  size_t blamed_ = kWhole;               // and about this one of checked_
-  double gap_ = 0;                       // the largest one above kGap of the dot-product test in this run,
+  const GradcheckOptions& options_;
+  Generator& generator_;
+  Findings& findings_;
+  std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs
+  double gap_ = 0;                       // the largest one above kGap of the dot-product test,
   size_t gap_input_ = 0;                 // of which input,
   std::string gap_text_;                 // and what it says
-  std::vector<size_t> checked_;          // which inputs
-  std::vector<Tensor> inputs_;           // plain
-  std::vector<Tensor> wanted_;           // the checked ones, as leaves
-  std::vector<Tensor> outputs_;          // of f_ at the leaves
 };
 
 std::vector<size_t> inputs_to_check(const std::vector<Tensor>& inputs) {
@@ -456,23 +266,30 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   GradcheckReport report;
   const Witness witness(first, arguments);
   report.unwitnessed = witness.gap();
-  Check check(options, report, witness);
+  Findings findings(options, report);
+  Generator generator(options.seed);
   try {
-    check.run(1, first, arguments, checked);
+    findings.start(1, checked);
+    const Subject subject(1, first, arguments, checked);
+    Check(subject, witness, options, generator, findings).run();
     if (options.order == 2) {
       std::vector<Tensor> all = arguments;
       std::vector<size_t> all_checked = checked;
-      for (const Tensor& v : check.cotangents()) {
+      for (const Tensor& v : unflatten(subject.random_cotangent(generator), subject.outputs)) {
         all_checked.push_back(all.size());
         all.push_back(v);
       }
-      check.run(2, gradient_of(first, inputs.size(), checked), all, all_checked);
+      findings.start(2, all_checked);
+      const Subject second(2, gradient_of(first, inputs.size(), checked), all, all_checked);
+      Check(second, witness, options, generator, findings).run();
     }
   } catch (const Error& e) {
-    check.require(false, Check::kWhole, e.what());
+    findings.require(false, kWhole, e.what());
   }
   report.passed = report.checks > 0 && report.worst <= 1;
-  if (check.is_wrong()) find_wrong_op(first, arguments, checked, options, report);
+  report.is_wrong = findings.is_wrong();
+  if (report.is_wrong) find_wrong_op(first, arguments, checked, options, report);
+  if (report.is_wrong && options.shrinking > 0) find_smallest(f, inputs, options, report);
   if (options.inspect) inspect(first, arguments, checked, options, report);
   return report;
 }

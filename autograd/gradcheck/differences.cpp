@@ -1,21 +1,21 @@
+#include "gradus/autograd/gradcheck/differences.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "gradus/autograd/gradcheck/cause.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::gradchecking {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRounding = std::numeric_limits<double>::epsilon();
 constexpr double kFactor = 8;               // between two lengths of differences
 constexpr int kShorter = 9, kLengths = 15;  // from eps / 8^9 to eps * 8^5
 constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bound cannot judge
 
 constexpr double kAbsolute = 1e-4;    // of values near 1, times the tolerance
 constexpr double kCancelled = 2e-14;  // of the largest term, what is left when terms cancel
+constexpr double kClosely = 8;        // times the error of an extrapolated derivative that is judged closely
+constexpr double kSeen = 50;          // times the rounding, from where on an error shows its rate
 
 struct Estimate {
   double value = std::nan(""), error = kInfinity;
@@ -45,19 +45,28 @@ Estimate limit(const std::vector<double>& d, int first, const std::vector<double
   return best;
 }
 
+double size_of(const Numbers& values, const Numbers& weights) {
+  double size = 0;
+  for (size_t j = 0; j < weights.size(); ++j)
+    if (weights[j] != 0 && std::isfinite(values[j])) size = std::hypot(size, weights[j] * values[j]);
+  return size;
+}
+
 // The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
 // in which nothing else is left (Hamming, 1973; More and Wild, 2011), but no less than that of the last
-// operation. Neighbours that are all equal may be rounded to one value: those farther apart count, up to eps.
+// operation. Neighbours that are equal may be rounded to one value: those farther apart count too, until all
+// differ.
 double rounding(Line& line, const Numbers& weights, double size, double eps) {
   double largest = 0;
-  bool is_flat = true;
-  for (double step = 1e-5 * eps; is_flat && step <= eps; step *= kFactor)
+  bool are_equal = true;
+  for (double step = 1e-5 * eps; are_equal && step < 0.1; step *= kFactor) {
+    are_equal = false;
     for (const double part : {1.0, 1.37}) {  // steps of whole units of rounding show none
       double root = 0;
       for (const double side : {part * step, -part * step}) {
         double d[7];
         for (int i = 0; i < 7; ++i) d[i] = line.change(weights, side, side * (i + 1));
-        for (const double change : d) is_flat = is_flat && change == 0;
+        for (int i = 1; i < 7; ++i) are_equal = are_equal || d[i] == d[i - 1];
         for (int i = 0; i + 4 < 7; ++i) {
           const double fourth = d[i] - 4 * d[i + 1] + 6 * d[i + 2] - 4 * d[i + 3] + d[i + 4];
           if (std::isfinite(fourth)) root = std::hypot(root, fourth);
@@ -65,6 +74,7 @@ double rounding(Line& line, const Numbers& weights, double size, double eps) {
       }
       largest = std::max(largest, root);
     }
+  }
   return std::max(largest / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
 }
 
@@ -91,13 +101,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     analytic += term;
     magnitude += std::abs(term);
   }
-  const auto size_at = [&](double t) {
-    const Numbers& values = line.at(t);
-    double size = 0;
-    for (size_t j = 0; j < weights.size(); ++j)
-      if (weights[j] != 0 && std::isfinite(values[j])) size = std::hypot(size, weights[j] * values[j]);
-    return size;
-  };
+  const auto size_at = [&](double t) { return size_of(line.at(t), weights); };
   const double eps = options.eps;
   double numeric = line.change(weights, -eps, eps) / (2 * eps), size = size_at(eps);
   const double allowed =
@@ -114,7 +118,8 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     Verdict v = verdict(allowed);
     return Verdict{kind, std::max(v.ratio, 2.0), v.numeric, v.analytic, std::move(text)};
   };
-  if (const Verdict plain = verdict(allowed); plain.ratio <= std::max(1.0, how.worst)) return plain;
+  if (const Verdict plain = verdict(allowed); !how.closely && plain.ratio <= std::max(1.0, how.worst))
+    return plain;
 
   size = std::max(size, size_at(0));
   std::vector<double> h, slopes, bends;
@@ -152,7 +157,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     return unjudged(Verdict::too_coarse,
                     concat("differences are too coarse to judge: the derivative is ", numeric / how.unit,
                            " within ", slope.error / std::abs(how.unit)));
-  return verdict(allowed + slope.error);
+  return verdict(how.closely ? kClosely * (slope.error + kGap * magnitude) : allowed + slope.error);
 }
 
 Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, size_t i_, Numbers u_,
@@ -171,7 +176,7 @@ Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, siz
       }) {}
 
 Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
-              const GradcheckOptions& options, double worst, double& largest_term) {
+              const GradcheckOptions& options, double worst, double& largest_term, bool closely) {
   const auto along = [&](Direction& d) {
     Numbers terms = gradient;
     double largest = 0;
@@ -180,7 +185,7 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
       if (std::isfinite(terms[j])) largest = std::max(largest, std::abs(terms[j]));
     }
     if (&d == &direction) largest_term = largest = std::max(largest, largest_term);
-    return judge(d.line, weights, terms, options, {d.unit, largest, worst});
+    return judge(d.line, weights, terms, options, {d.unit, largest, worst, closely});
   };
   Verdict verdict = along(direction);
   if (verdict.text.empty()) return verdict;
@@ -199,41 +204,29 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
   return second.text.empty() ? second : verdict;
 }
 
-bool agree(const Numbers& a, const Numbers& b) {
-  double size = 1;
-  for (const double e : a) size = std::max(size, std::abs(e));
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
-    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
-  });
-}
-
-std::vector<Layout> layouts(const Tensor& x) {
-  std::vector<Layout> all;
-  const auto add = [&](const char* name, Tensor view) {
-    view.copy_(x);
-    all.push_back({name, view, x});
-  };
-  const auto expand = [&](const char* name, const Tensor& first) {
-    const Tensor view = first.expand(x.shape());
-    all.push_back({name, view, view.contiguous()});
-  };
-  if (x.numel() == 0) return all;
-  add("at an offset", full({x.numel() + 3}, 7.0, x.dtype()).slice(0, 3, x.numel() + 3).reshape(x.shape()));
-  for (int d = x.dim() - 1; d >= 0; --d) {
-    Shape larger = x.shape();
-    larger[d] = 2 * larger[d] + 1;
-    add("with gaps between its elements", full(larger, 7.0, x.dtype()).slice(d, 1, larger[d], 2));
-    if (x.size(d) > 1) expand("expanded along a dim", x.slice(d, 0, 1));
-    if (d > 0 && x.size(d) > 1 && x.size(d - 1) > 1) {
-      larger = x.shape();
-      std::swap(larger[d], larger[d - 1]);
-      add("with dims exchanged in memory", empty(larger, x.dtype()).transpose(d, d - 1));
-    }
+double falling_rate(Direction& direction, const Numbers& weights, const Numbers& gradient, double eps) {
+  double analytic = 0, magnitude = 0;
+  for (size_t j = 0; j < gradient.size(); ++j) {
+    analytic += gradient[j] * direction.u[j];
+    magnitude += std::abs(gradient[j] * direction.u[j]);
   }
-  Tensor first = x;
-  for (int d = 0; d < x.dim(); ++d) first = first.slice(d, 0, 1);
-  if (x.numel() > 1) expand("expanded from one element", first);
-  return all;
+  Line& line = direction.line;
+  const double size = size_of(line.at(0), weights);
+  const auto odd = [&](double h) { return std::abs(line.change(weights, -h, h) / 2 - h * analytic); };
+  const auto even = [&](double h) { return (line.change(weights, 0, h) - line.change(weights, -h, 0)) / 2; };
+  const auto rate = [&](double noise) {
+    const auto hidden = [&](double h) { return kSeen * (noise + kRounding * h * magnitude); };
+    for (double h = eps; h < 0.3; h *= 4) {
+      if (odd(h) <= hidden(h) || odd(2 * h) <= hidden(2 * h)) continue;
+      // A smooth function's even half falls by four, and its odd half by 64 to the step before.
+      const bool is_smooth = std::abs(even(2 * h) - 4 * even(h)) <= kRateError * odd(2 * h) &&
+                             (h == eps || odd(h) <= 2 * 64 * hidden(h));
+      return is_smooth ? odd(2 * h) / (2 * odd(h)) : 0;
+    }
+    return 0.0;
+  };
+  const double plain = rate(4 * kRounding * size);
+  return plain == 0 || std::abs(plain - 4) <= kRateError ? plain : rate(rounding(line, weights, size, eps));
 }
 
 }  // namespace gradus::gradchecking

@@ -40,6 +40,8 @@ struct GradcheckOptions {
   double tolerance = 1e-7;
   int directions = 4;        ///< random directions for each input
   int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
+  int shrinking = 200;       ///< how many simpler inputs are tried after a failure, for at most two seconds
+  bool any_shape = false;    ///< f takes inputs of any shape, or throws Error: smaller ones are tried too
   uint64_t seed = 0;         ///< seed of all random numbers; the same seed repeats the same check
   /// Called at the end, if there is one, with the function's graph.
   std::function<void(const CheckedGraph&)> inspect{};
@@ -69,9 +71,10 @@ struct GradcheckOp {
 
 /// The result of gradcheck().
 struct GradcheckReport {
-  bool passed = false;  ///< whether all comparisons passed
-  int64_t checks = 0;   ///< comparisons made; a check without any does not pass
-  double worst = 0;     ///< largest error as a multiple of the allowed error; infinite for NaN and infinities
+  bool passed = false;    ///< whether all comparisons passed
+  bool is_wrong = false;  ///< whether a rule is; false if the check failed because differences cannot judge
+  int64_t checks = 0;     ///< comparisons made; a check without any does not pass
+  double worst = 0;  ///< largest error as a multiple of the allowed error; infinite for NaN and infinities
   /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed. If no
   /// failure is due to a rule, it says why differences cannot check the rules: "not smooth", "not finite" or
   /// "too coarse".
@@ -81,9 +84,16 @@ struct GradcheckReport {
   std::string cause;
   /// The oldest op of the function whose rule is wrong, while those of its inputs are right.
   GradcheckOp wrong_op{};
+  /// Simpler inputs that fail too: elements set to 0 or 1, with any_shape also cut along dims. Empty if there
+  /// are none.
+  std::vector<Tensor> smallest;
+  std::string smallest_message;        ///< those inputs, and the message of their check
   std::vector<GradcheckInput> inputs;  ///< each checked input, at each order
   /// The largest relative gap |<v, J u> - <J^T v, u>| of the dot-product test at orders 1 and 2.
   double gaps[2] = {0, 0};
+  /// How Taylor remainders fall when the step halves, at order 1: by 4 if the gradient is right. The rate
+  /// that is farthest from 4; 0 if rounding hid all of them, as for linear functions.
+  double rate = 0;
   std::string unwitnessed{};  ///< why only differences were compared; empty if the dot-product test was made
   explicit operator bool() const { return passed; }  ///< passed
 };

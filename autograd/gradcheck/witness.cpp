@@ -1,5 +1,6 @@
 #include "gradus/autograd/gradcheck/witness.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -37,6 +38,12 @@ std::vector<Tensor> moved(const std::vector<Tensor>& inputs, double t) {
   return all;
 }
 
+std::vector<Numbers> numbers_of(const std::vector<Tensor>& inputs) {
+  std::vector<Numbers> all;
+  for (const Tensor& x : inputs) all.push_back(has_numbers(x) ? flatten({x}) : Numbers());
+  return all;
+}
+
 bool are_equal(const Numbers& a, const Numbers& b) {
   double largest = 0;
   for (const double v : b)
@@ -55,6 +62,14 @@ Witness::Witness(const Function& f, const std::vector<Tensor>& inputs) : inputs_
     const autograd::Tracing on(&trace_);
     outputs_ = f(inputs_);
   }
+  const auto grow = [&](const Tensor& x) {
+    if (!has_numbers(x)) return;
+    for (const double v : x.to_vector<double>())
+      if (std::isfinite(v)) largest_ = std::max(largest_, std::abs(v));
+  };
+  std::for_each(inputs_.begin(), inputs_.end(), grow);
+  for (const autograd::TracedCall& call : trace_.calls)
+    std::for_each(call.outputs.begin(), call.outputs.end(), grow);
   try {
     gap_ = followed(f);
   } catch (const Error& e) {
@@ -102,20 +117,23 @@ std::vector<T> Witness::replayed(const Seed& seed, std::string* unknown) const {
   return all;
 }
 
-Numbers Witness::along(const std::vector<Numbers>& u) const {
+Numbers Witness::along(const std::vector<Tensor>& x, const std::vector<Numbers>& u) const {
+  const std::vector<Numbers> at = numbers_of(x);
   Numbers result;
   for (const Dual<double>&y : replayed<Dual<double>>([&](size_t i, int64_t j) {
-         return Dual<double>(inputs_[i].data<double>()[j], u[i][static_cast<size_t>(j)]);
+         return Dual<double>(at[i][static_cast<size_t>(j)], u[i][static_cast<size_t>(j)]);
        }))
     result.push_back(y.tangent);
   return result;
 }
 
-Numbers Witness::along(const std::vector<Numbers>& u, const std::vector<Numbers>& w) const {
+Numbers Witness::along(const std::vector<Tensor>& x, const std::vector<Numbers>& u,
+                       const std::vector<Numbers>& w) const {
+  const std::vector<Numbers> at = numbers_of(x);
   Numbers result;
   for (const Second& y : replayed<Second>([&](size_t i, int64_t j) {
-         const size_t at = static_cast<size_t>(j);
-         return Second({inputs_[i].data<double>()[j], u[i][at]}, {w[i][at], 0.0});
+         const size_t e = static_cast<size_t>(j);
+         return Second({at[i][e], u[i][e]}, {w[i][e], 0.0});
        }))
     result.push_back(y.tangent.tangent);
   return result;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/gradcheck/differences.hpp"
 #include "gradus/autograd/graph/trace.hpp"
 #include "gradus/autograd/reference/array.hpp"
 
@@ -21,10 +21,13 @@ class Witness {
   /// Empty if the witness can judge.
   const std::string& gap() const { return gap_; }
 
-  /// J u, with u for all inputs; those of other dtypes than float64 have none.
-  Numbers along(const std::vector<Numbers>& u) const;
-  /// The second derivative in the directions u and w.
-  Numbers along(const std::vector<Numbers>& u, const std::vector<Numbers>& w) const;
+  /// J u at the inputs x, with u for all inputs; those of other dtypes than float64 have none.
+  Numbers along(const std::vector<Tensor>& x, const std::vector<Numbers>& u) const;
+  /// The second derivative at x in the directions u and w.
+  Numbers along(const std::vector<Tensor>& x, const std::vector<Numbers>& u,
+                const std::vector<Numbers>& w) const;
+  /// The largest magnitude of the inputs and of all intermediate results.
+  double largest() const { return largest_; }
 
  private:
   std::string followed(const Function& f) const;
@@ -34,6 +37,7 @@ class Witness {
   std::vector<Tensor> inputs_, outputs_;
   autograd::Trace trace_;
   std::string gap_;
+  double largest_ = 0;
 };
 
 }  // namespace gradus::gradchecking

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "gradus/autograd/gradcheck/differences.hpp"
+#include "gradus/autograd/gradcheck/form.hpp"
 #include "gradus/autograd/graph/listing.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/gradcheck/function.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 
 namespace gradus::gradchecking {

@@ -1,6 +1,7 @@
 // gradus gradcheck: compares gradients with finite differences.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <iterator>
@@ -39,17 +40,20 @@ struct Result {
   int64_t cases = 0, checks = 0;
   double worst[2] = {0, 0};  ///< error over tolerance, at orders 1 and 2
   double gap = 0;            ///< largest of the dot-product test
+  double rate = 0;           ///< of Taylor remainders, the one farthest from 4
   int64_t unwitnessed = 0;   ///< cases that differences judged alone,
   std::string why;           ///< and why the last of them
   double seconds = 0;
   bool passed = true;
   std::string message, cause;  ///< of the first case that failed; empty if none did
+  ordered_json smallest;       ///< its smallest failing input; null if none was found
   ordered_json graphs;         ///< of each case, for --html
 
   void add(const std::string& what, const GradcheckReport& report) {
     ++cases;
     checks += report.checks;
     gap = std::max({gap, report.gaps[0], report.gaps[1]});
+    if (report.rate > 0 && (rate == 0 || std::abs(report.rate - 4) > std::abs(rate - 4))) rate = report.rate;
     if (!report.unwitnessed.empty()) {
       ++unwitnessed;
       why = report.unwitnessed;
@@ -60,6 +64,9 @@ struct Result {
     passed = false;
     message = what.empty() ? report.message : concat(what, ": ", report.message);
     cause = report.cause;
+    for (const Tensor& x : report.smallest)
+      smallest.push_back({{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())},
+                          {"values", x.to(DType::float64).to_vector<double>()}});
   }
 
   /// The function for GradcheckOptions::inspect that adds the graph of a case to the page; null without
@@ -86,7 +93,7 @@ std::string error_text(double error) { return concat(std::setprecision(2), std::
 class Table {
  public:
   Table(const GradcheckFlags& flags, const std::string& subject) : flags_(flags), subject_(subject) {
-    if (!flags.json) line("", subject, {"cases", "checks", "order 1", "order 2", "gap", "seconds"});
+    if (!flags.json) line("", subject, {"cases", "checks", "order 1", "order 2", "gap", "rate", "seconds"});
   }
 
   void print(const Result& r) {
@@ -104,18 +111,20 @@ class Table {
                         {"worst_order_1", r.worst[0]},
                         {"worst_order_2", r.worst[1]},
                         {"gap", r.gap},
+                        {"rate", r.rate},
                         {"unwitnessed", r.unwitnessed},
                         {"why", r.why},
                         {"seconds", r.seconds},
                         {"message", r.message},
-                        {"cause", r.cause}};
+                        {"cause", r.cause},
+                        {"smallest", r.smallest}};
       if (!flags_.html.empty()) line["graphs"] = r.graphs;
       std::cout << line.dump() << std::endl;
       return;
     }
     line(r.passed ? "ok" : "FAIL", r.name,
          {concat(r.cases), concat(r.checks), error_text(r.worst[0]), error_text(r.worst[1]),
-          error_text(r.gap), decimals(r.seconds, 3)});
+          error_text(r.gap), r.rate > 0 ? decimals(r.rate, 3) : "-", decimals(r.seconds, 3)});
     if (r.unwitnessed > 0)
       std::cout << "      " << r.unwitnessed << " of them by differences alone: " << r.why << std::endl;
     if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
@@ -129,14 +138,15 @@ class Table {
     else
       std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
                 << " comparisons; order 1 and 2: largest error over the tolerance; gap: at most "
-                << error_text(gap_) << " between forward mode and the rules; " << unwitnessed_
-                << " cases without forward mode" << std::endl;
+                << error_text(gap_)
+                << " between forward mode and the rules; rate: of errors when the step halves, 4 is right; "
+                << unwitnessed_ << " cases without forward mode" << std::endl;
     return failed_ == 0 ? kDone : kCheckFailed;
   }
 
  private:
   void line(const char* state, const std::string& name, const std::vector<std::string>& cells) const {
-    constexpr int kWidths[] = {6, 9, 11, 11, 11, 9};
+    constexpr int kWidths[] = {6, 9, 11, 11, 11, 7, 9};
     std::cout << std::left << std::setw(6) << state << std::setw(30) << name << std::right;
     for (size_t i = 0; i < cells.size(); ++i)
       if (i != 3 || flags_.order == 2) std::cout << std::setw(kWidths[i]) << cells[i];
@@ -214,7 +224,9 @@ int gradcheck(GradcheckFlags flags) {
   }
   if (!flags.command.empty() && !annexes().check_command)
     fail("gradcheck", "--command needs a program with the annex remote, which this one was built without.");
-  GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
+  // A model's parameters and another program's inputs keep their shapes.
+  GradcheckOptions options{
+      .order = static_cast<int>(flags.order), .shrinking = 0, .seed = static_cast<uint64_t>(flags.seed)};
   const bool is_model = !flags.model.empty();
   if (!is_model && flags.command.empty()) return check_ops(flags);
   const Result result = timed(flags.model, [&](Result& r) {

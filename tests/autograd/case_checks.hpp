@@ -41,7 +41,7 @@ inline void check_same(const std::vector<GradcheckCase>& cases, const std::vecto
   }
 }
 
-/// All pass, in forward mode too. Returns the number of comparisons.
+/// All pass, in forward mode too, and Taylor remainders fall by four. Returns the number of comparisons.
 inline int64_t check_pass(const std::vector<GradcheckCase>& cases) {
   int64_t checks = 0;
   for (const GradcheckCase& c : cases) {
@@ -50,7 +50,8 @@ inline int64_t check_pass(const std::vector<GradcheckCase>& cases) {
     CHECK(r.passed);
     CHECK(r.checks >= 5);
     CHECK((r.unwitnessed.empty() || c.op == "to"));  // which rounds to float32
-    CHECK(std::max(r.gaps[0], r.gaps[1]) < 1e-13);
+    CHECK(std::max(r.gaps[0], r.gaps[1]) < 1e-12);
+    CHECK((r.rate == 0 || std::abs(r.rate - 4) < 0.2));
     checks += r.checks;
   }
   return checks;

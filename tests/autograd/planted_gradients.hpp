@@ -112,12 +112,7 @@ inline double largest_change(const Tensor& a, const Tensor& b) {
 
 // Directions alone must do: looking at each element is for saying where.
 inline GradcheckOptions options_of(const GradcheckCase& c, int order) {
-  GradcheckOptions options;
-  options.order = order;
-  options.eps = c.eps;
-  options.tolerance = c.tolerance;
-  options.elementwise = 0;
-  return options;
+  return {.order = order, .eps = c.eps, .tolerance = c.tolerance, .elementwise = 0, .shrinking = 0};
 }
 
 /// Which mutants were planted into each op.

@@ -96,9 +96,7 @@ TEST_CASE("a right gradient has no cause, and every input is in the report") {
   CHECK(report.cause.empty());
   REQUIRE(report.inputs.size() == 5);  // two at order 1; they and the cotangent at order 2
   for (const GradcheckInput& input : report.inputs) {
-    CHECK(input.worst <= 1);
-    CHECK(input.worst > 0);
-    CHECK_FALSE(input.where.empty());
+    CHECK((input.worst > 0 && input.worst <= 1 && !input.where.empty()));
     CHECK(std::abs(input.numeric - input.analytic) < 1e-6);
   }
   CHECK(report.inputs[1].input == 1);
@@ -116,6 +114,22 @@ TEST_CASE("a wrong second derivative is explained too") {
   const GradcheckReport report = gradcheck(f, {kX}, {.order = 2});
   CHECK_FALSE(report.passed);
   CHECK(report.cause == "the gradient is 0: an input was detached, or the rule gives zeros");
+}
+
+TEST_CASE(
+    "the simplest failing input is found: elements are 0 or 1, and dims short where any shape will do") {
+  const auto bias = [](const std::vector<Tensor>& in) {  // the sum over rows is lost
+    const auto rule = [](const Tensor& gy) { return gy.select(0, 0).contiguous(); };
+    return record(OpName::custom("bias"), in[0].detach() + in[1].detach(), {{in[1], rule}});
+  };
+  const Tensor b = leaf({3, 4, 5}, {3});
+  const GradcheckReport fixed = gradcheck(bias, {kX, b}), cut = gradcheck(bias, {kX, b}, {.any_shape = true});
+  CHECK(difference(fixed.smallest.at(0), zeros({2, 3}, DType::float64), 0) == "");
+  CHECK(cut.smallest.at(0).shape() == Shape{2, 1});
+  CHECK(cut.smallest.at(1).shape() == Shape{1});
+  CHECK_HAS(cut.message,
+            "; simplest failing input: input 0 (2, 1) [0, 0], input 1 (1,) [0]: order 1: input 1");
+  CHECK(gradcheck(bias, {kX, b}, {.shrinking = 0}).smallest.empty());
 }
 
 TEST_CASE("an op that ignores strides is found") {

@@ -27,6 +27,7 @@ const Function kFunctions[] = {
     {"sqrt", sqrt, [](In x) { return 0.5 / sqrt(x); }, 1e-9, 1e4, false, false},
     {"inverse", [](In x) { return 1.0 / x; }, [](In x) { return -1.0 / (x * x); }, 1e-3, 1e3, true, false},
     {"softplus", [](In x) { return softplus(x); }, sigmoid, 1e-6, 15, true, false},
+    {"sigmoid", sigmoid, [](In x) { return sigmoid(x) * (1.0 - sigmoid(x)); }, 1e-6, 40, true, false},
     {"relu", relu, [](In x) { return gt(x, 0.0).to(x.dtype()); }, 1e-6, 1e3, true, true},
     {"abs", abs, sign, 1e-6, 1e3, true, true},
 };
@@ -79,7 +80,7 @@ using Right = const RightRule&;
 const Fault kFaults[] = {
     {"factor", [](Right right, In at, In gy) { return 2.0 * right(at, gy); }},
     {"sign", [](Right right, In at, In gy) { return neg(right(at, gy)); }},
-    {"small factor", [](Right right, In at, In gy) { return 1.001 * right(at, gy); }},
+    {"small factor", [](Right right, In at, In gy) { return (1 + 1e-7) * right(at, gy); }},
     {"no slope", [](Right right, In, In gy) { return right.without_slope(gy) * 1.0; }},
     {"gy ignored", [](Right right, In at, In gy) { return right(at, ones(gy.shape(), DType::float64)); }},
     {"gy taken for packed", [](Right right, In at, In gy) { return right(at, as_packed(gy, false)); }, 2},
@@ -126,9 +127,9 @@ Case random_case(uint64_t seed) {
   if (at_kink) x = masked_fill(x, eq(arange(0, static_cast<double>(x.numel())).reshape(x.shape()), 0.0), 0.0);
   const double scale = std::pow(10.0, 4 * below(4) - 8);
   const double size = linear.forward(abs(function.value(x)) * scale).to_vector<double>()[0];
-  const double beyond[] = {0, 0, 0, 1e3, 1e5, 1e15};  // times the value
+  const double beyond[] = {0, 0, 1e3, 1e5, 1e9, 1e15};  // times the value
   const double offset = size * beyond[below(6)];
-  const bool is_coarse = offset >= 1e14 * size && offset > 0;
+  const bool is_coarse = offset >= 1e8 * size && offset > 0;
   const Fault* const fault = below(2) == 0 ? nullptr : &kFaults[below(std::size(kFaults))];
 
   const Tensor values = linear.forward(function.value(x)) * scale + offset;
@@ -152,14 +153,14 @@ Case random_case(uint64_t seed) {
   const std::string name =
       concat("seed ", seed, ": ", function.name, ", ", linear.name, ", x ", magnitude, ", scale ", scale,
              ", offset ", offset, ", fault: ", fault ? fault->name : "none");
-  return {name, x, f, apart > 1e-4, apart > 1e-12, at_kink, is_coarse};
+  return {name, x, f, apart > 1e-8, apart > 1e-12, at_kink, is_coarse};
 }
 
 void check_rules(uint64_t first, uint64_t last) {
   int wrong = 0, unjudged = 0;
   for (uint64_t seed = first; seed < last; ++seed) {
     const Case c = random_case(seed);
-    const GradcheckReport r = gradcheck(c.f, {c.x}, {.seed = seed});
+    const GradcheckReport r = gradcheck(c.f, {c.x}, {.shrinking = 0, .seed = seed});
     INFO(c.name << ": " << r.message);
     const bool is_kink = r.message.find("not smooth") != std::string::npos,
                is_coarse = r.message.find("too coarse") != std::string::npos;
@@ -178,8 +179,6 @@ void check_rules(uint64_t first, uint64_t last) {
 }
 
 TEST_CASE("of 100 random rules each wrong one is found and no right one accused") { check_rules(0, 100); }
-// Of the 1,000 that follow, two at the limits of float64 fail, seeds 1115 and 1252: abs near its kink beside
-// values of 1e14 times the function.
 TEST_CASE("of 1,000 random rules each wrong one is found and no right one accused", "[soak]") {
   check_rules(100, 1100);
 }

@@ -1,0 +1,56 @@
+// What gradcheck() checks: functions of several results, their elements in one row, and a function at the
+// inputs at which it is checked. Internal.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+
+namespace gradus::gradchecking {
+
+/// Several results, because the gradient of a function of several inputs has several.
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using Numbers = std::vector<double>;
+
+double dot(const Numbers& a, const Numbers& b);
+
+/// All elements of float64 tensors, one tensor after the other.
+Numbers flatten(const std::vector<Tensor>& tensors);
+/// The inverse, given tensors of the wanted shapes.
+std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& like);
+
+/// Equal up to rounding, and NaN or infinite in the same places.
+bool agree(const Numbers& a, const Numbers& b);
+
+/// grad(), with zeros for an input that no output depends on.
+std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& cotangents, bool create_graph);
+
+/// (inputs..., cotangents...) -> gradients of f. Recorded if an argument requires a gradient; plain numbers
+/// come from the fast path without create_graph, so that each path is compared with the other.
+Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked);
+
+/// A function at inputs: f at order 1, its gradient at order 2, where the cotangents are the last inputs.
+struct Subject {
+  Subject(int order_, Function f_, const std::vector<Tensor>& inputs_, std::vector<size_t> checked_);
+  /// The same function at other inputs.
+  Subject at(const std::vector<Tensor>& others) const { return {order, f, others, checked}; }
+
+  /// The gradients by the rules, for a cotangent of the outputs.
+  std::vector<Tensor> analytic(const Numbers& cotangent) const;
+  Numbers random_cotangent(Generator& generator) const;
+  std::string name(size_t k) const { return concat("input ", checked[k]); }
+
+  int order;
+  Function f;
+  std::vector<size_t> checked;  ///< which inputs
+  std::vector<Tensor> inputs;   ///< plain
+  std::vector<Tensor> leaves;   ///< the inputs, of which the checked ones require gradients:
+  std::vector<Tensor> wanted;   ///< these
+  std::vector<Tensor> outputs;  ///< of f at the leaves
+};
+
+}  // namespace gradus::gradchecking
