@@ -21,6 +21,7 @@
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/graph/op_names.hpp"
 #include "gradus/autograd/graph/profile.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -133,7 +133,7 @@ TEST_CASE("numbers must make sense") {
 
 TEST_CASE("a model too large for memory is refused before it is made") {
   const Place place;
-  place.check_train_refused("--text @text.txt --layers 5000 --embd 100000 --heads 10",
+  place.check_train_refused("--text @text.txt --layers 1000 --embd 100000 --heads 10",
                             {"must fit into the ", " GB that are free"});
   place.check_train_refused("--text @text.txt --batch 9000000000000", {"must fit into the "});
 }

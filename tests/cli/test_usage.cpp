@@ -80,13 +80,13 @@ TEST_CASE("who mistypes is told what may have been meant") {
 }
 
 TEST_CASE("errors of the library name flags as they are typed") {
-  check_refused(args("info --layers 20000"), {"[decoder] --layers must be in [1, 10000], got 20000"});
+  check_refused(args("info --layers 20000"), {"[decoder] --layers must be in [1, 1000], got 20000"});
   check_refused(args("info --heads 3"), {"[decoder] --heads must divide --embd, got"});
   check_refused(args("info --vocab -1"), {"[decoder] --vocab must be in "});
   check_refused(args("info --block 0"), {"[decoder] --block must be in "});
   const Scratch scratch;
   const auto train = args("train --text", scratch.text(), "--preset tiny --out", scratch.path("run"));
-  check_refused(args(train, "--layers 20000"), {"[decoder] --layers must be in [1, 10000], got 20000"});
+  check_refused(args(train, "--layers 20000"), {"[decoder] --layers must be in [1, 1000], got 20000"});
   check_refused(args(train, "--block 100000"), {"must have at least --block + 1 = 100001 tokens"});
   check_refused(args(train, "--val-fraction 0.999"), {"(--val-fraction 0.999)"});
 }

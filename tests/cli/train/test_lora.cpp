@@ -118,7 +118,7 @@ TEST_CASE("a base model that has moved is found again") {
   check_refused({"sample", run},
                 {"base_model_name_or_path must be the folder of the base model, got", "--adapter"});
   check_refused(args("train --resume --out", run),
-                {"--init-from must be the folder of the model that the run in", "give its new place"});
+                {"--init-from must be the model that the run in", "give its new place"});
   CHECK(base.loss({place, "--adapter", run}) == loss);
   CHECK(call("train --resume --out", run, "--init-from", place, "--quiet").code == 0);
   CHECK(base.loss({run}) < loss);
