@@ -1,4 +1,5 @@
 // The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -109,6 +110,9 @@ int run(int argc, char** argv) {
 }  // namespace gradus::cli
 
 int main(int argc, char** argv) {
+  // A stream that is closed fails; else its number would become that of a file of the run.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   if (!gradus::cli::begin_without_blas_threads(argv)) {
     gradus::cli::complain(
         "[memory] OPENBLAS_NUM_THREADS must be 1 where address space is limited, got another value. Hint: "

@@ -125,6 +125,7 @@ int learn(const LearnFlags& flags) {
     trainer.add(text);
     bytes += std::ssize(text);
   }
+  if (bytes == 0) fail("tokenizer", "the texts must have bytes in them, got none.");
   const Tokenizer tokenizer = trainer.train(flags.vocab).with_special(flags.special);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   data::save_tokenizer(tokenizer, flags.out);
@@ -187,6 +188,10 @@ void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
   files::check_replaceable("tokenizer", "--bin", flags.bin, [&](std::string_view) {
     return !data::Tokens::open(flags.bin, tokenizer.vocab_size()).empty();
   });
+  std::error_code ignored;
+  for (const std::string& file : files)
+    if (fs::equivalent(file, flags.bin, ignored))
+      fail("tokenizer", "--bin must be another file than the texts, got ", fs::path(flags.bin), ".");
   size_t count = 0;
   files::write_atomically(flags.bin, [&](std::ostream& out) {
     for (const std::string& file : files) {

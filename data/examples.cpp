@@ -22,9 +22,7 @@ constexpr files::Harmless kOfMessages[] = {{"id ", "names the message"},
 
 void check_members(const files::Field& object, std::initializer_list<std::string_view> known,
                    std::span<const files::Harmless> harmless = kOfLines) {
-  // "train": false means that an answer does not count.
-  const bool is_line = harmless.data() == kOfLines;
-  files::check_members(object, {known.begin(), known.size()}, harmless, is_line);
+  files::check_members(object, {known.begin(), known.size()}, harmless);
 }
 
 Message message_of(const files::Field& one) {

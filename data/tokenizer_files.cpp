@@ -26,10 +26,9 @@ constexpr const char* kMeta = "meta.pkl";
 /// them. GPT-2's letters have no CR.
 void read_merges(std::string_view text, const std::string& file, pairs::Vocabulary& vocabulary) {
   for (int64_t line_number = 1; !text.empty(); ++line_number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + (text.substr(end).starts_with("\r\n") ? 2 : 1), text.size()));
     // Elsewhere lines like "# #" are merges.
     if (line_number == 1 && line.starts_with("#version")) continue;
     const size_t space = line.find(' ');
@@ -254,6 +253,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     for (const char* key : {"split_special_tokens", "do_lower_case"}) must_be_off(config, key);
     if (!pairs_ || !pairs_->model().rules.of_characters)  // whose normalizer says it
       must_be_off(config, "add_prefix_space");
+    for (const files::Field& one : values_of(config, "additional_special_tokens"))
+      if (!result.token_of(token_text(one)))
+        one.refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(one)), ".");
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
     has_no_bos = config.has("bos_token") && !files->bos;
     for (const auto& [key, tokens] :
@@ -403,6 +405,17 @@ bool has_tokenizer(const files::FolderSnapshot& folder) {
   return false;
 }
 
+/// Without a tokenizer.json, the class says how texts are cut: vocab.json and merges.txt are those of
+/// several.
+void check_class(const files::FolderSnapshot& folder) {
+  if (!folder.has(kTokenizerConfig)) return;
+  const files::Json json(folder.text(kTokenizerConfig), "tokenizer", path_of(folder, kTokenizerConfig));
+  constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast"};
+  if (const auto name = json.root().given("tokenizer_class");
+      name && std::ranges::find(kClasses, name->text()) == std::end(kClasses))
+    name->refuse("must be GPT2Tokenizer if there is no ", kTokenizerJson, ", got ", name->shown(), ".");
+}
+
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
   std::map<std::string, std::string> more;
   for (const char* name :
@@ -415,8 +428,10 @@ Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
     if (is_ours(text, path)) return Tokenizer::from_json(text, path).with_files(more, folder.folder());
     if (!has_json || may_be_ours(folder.text(kTokenizerJson)))
       if (Tokenizer pairs = read_gpt2(folder, name, text);
-          !has_json || pairs.to_tokenizer_json() == folder.text(kTokenizerJson))
+          !has_json || pairs.to_tokenizer_json() == folder.text(kTokenizerJson)) {
+        if (!has_json) check_class(folder);
         return pairs.with_files(more, folder.folder());
+      }
   }
   if (has_json)
     return Tokenizer::from_tokenizer_json(folder.text(kTokenizerJson), path_of(folder, kTokenizerJson))

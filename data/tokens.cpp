@@ -29,7 +29,7 @@ int64_t width_of(int64_t vocab_size) { return vocab_size > Tokens::kMost16 ? 4 :
 /// Whether every second number of a file is 0, but not all, if numbers have this many bytes.
 bool has_wider_numbers(const files::StableFile& file, int64_t width) {
   constexpr int64_t kFewest = 16;  // bytes; less do not tell
-  if (file.size() < kFewest || file.size() % (2 * width) != 0) return false;
+  if (file.size() < kFewest || file.size() % width != 0) return false;
   std::vector<char> piece(kPiece);  // a multiple of all widths
   bool some = false;
   for (int64_t at = 0; at < file.size(); at += kPiece) {

@@ -171,6 +171,27 @@ std::string_view for_patterns(std::string_view text, std::string& changed) {
   return changed.empty() ? text : changed;
 }
 
+/// The first part of an expression that Oniguruma, for which tokenizer.json is written, reads otherwise than
+/// PCRE2; empty if there is none.
+std::string read_otherwise(std::string_view expression) {
+  bool in_class = false;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    const std::string_view rest = expression.substr(i);
+    if (rest[0] == '\\' && rest.size() > 1) {
+      if (std::string_view("hHK").find(rest[1]) != rest.npos) return std::string(rest.substr(0, 2));
+      i += rest[1] == 'Q' ? std::min(rest.find("\\E"), rest.size()) : 1;  // a literal of gradus
+      continue;
+    }
+    in_class = rest[0] == '[' || (in_class && rest[0] != ']');
+    if (in_class && rest.starts_with("&&")) return "&&";
+    if (in_class) continue;
+    if (rest.starts_with("{,")) return "{,";
+    const std::string_view flags = rest.substr(0, rest.find_first_not_of("(?imsx-"));
+    if (flags.starts_with("(?") && flags.find('m') != flags.npos) return "(?m";
+  }
+  return "";
+}
+
 }  // namespace
 
 /// An expression that PCRE2 has compiled.
@@ -194,6 +215,8 @@ class Pattern {
 };
 
 Pattern::Pattern(const std::string& expression) {
+  if (const std::string other = read_otherwise(expression); !other.empty())
+    throw std::invalid_argument(concat(other, " means something else in Oniguruma than in PCRE2"));
   int error = 0;
   PCRE2_SIZE offset = 0;
   for (const bool is_compiled : {true, false})

@@ -288,8 +288,9 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
   CHECK_HAS(testing::error_of([&] { read(line(R"(,"weight":0)"), "chatml"); }), "left out");
   for (const std::string name :
        {"tools", "weight", "system", "chosen", "rejected", "label", "functions", "prompt", "text", "images"})
-    CHECK_HAS(testing::error_of([&] { read(line("", ",\"" + name + "\":[1]"), "chatml"); }),
-              "a.jsonl:1: " + name + " is not read");
+    for (const std::string value : {"[1]", "false"})
+      CHECK_HAS(testing::error_of([&] { read(line("", ",\"" + name + "\":" + value), "chatml"); }),
+                "a.jsonl:1: " + name + " is not read");
   for (const std::string name : {"tool_calls", "name", "train", "thinking", "function_call", "tool_call_id"})
     for (const std::string value : {"\"x\"", "false"})
       CHECK_HAS(testing::error_of([&] { read(line(",\"" + name + "\":" + value), "chatml"); }),

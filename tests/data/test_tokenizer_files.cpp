@@ -128,6 +128,10 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
        "lstrip must be null or off, got true"},
       {"tokenizer_config.json", R"({"added_tokens_decoder": {"258": {"content": "<a>", "special": false}}})",
        "special must be true"},
+      {"tokenizer_config.json", R"({"additional_special_tokens": ["to", "<z>"]})", "got '<z>'"},
+      {"tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})", "", {257}},
+      {"tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})",
+       "tokenizer_class must be GPT2Tokenizer if there is no tokenizer.json, got"},
       {"tokenizer_config.json", R"({"add_prefix_space": true})", "add_prefix_space must be null or off"},
       {"special_tokens_map.json", R"({"eos_token": {"content": "to", "rstrip": true}})", "rstrip must be"},
       {"tokenizer_config.json", R"({"eos_token": "<z>"})",
@@ -249,7 +253,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
   const std::string line = "[merges] m.txt: line ";
   CHECK(merge("a b c\n") == line + "2 must be two tokens with a space between them, got 'a b c'.");
   CHECK(merge("a b\n\n") == line + "3 must be two tokens with a space between them, got ''.");
-  CHECK(merge("a b\r\r\n") == line + "2 must join tokens of the vocabulary, got 'b\\r', which is none.");
+  CHECK(merge("a b\r\r\n") == line + "3 must be two tokens with a space between them, got ''.");
   CHECK(merge("b c\n") == line + "2 must make a token of the vocabulary, got 'bc', which is none.");
   CHECK(merge("ab c\n") == line + "2 must join bytes or results of earlier merges, got 'ab'.");
   CHECK(merge("a b\na b\n") == line + "3 must not be listed twice, got 'a' and 'b' again.");
@@ -283,6 +287,9 @@ TEST_CASE("what a training left in a tokenizer.json and what a checkout did to m
   std::string merges = tokenizer.to_merges();
   for (size_t at = 0; (at = merges.find('\n', at)) != merges.npos; at += 2) merges.insert(at, "\r");
   CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), merges) == tokenizer);
+  std::string cr = merges;
+  std::erase(cr, '\n');
+  CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), cr) == tokenizer);
   merges.resize(merges.size() - 2);  // the last line has no end
   CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), merges) == tokenizer);
 }

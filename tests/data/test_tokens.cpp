@@ -124,6 +124,10 @@ TEST_CASE("numbers of 32 bits are known by their zeros, by the vocabulary or by 
   CHECK(read({0, 0, 0, 0, 0, 0, 0, 0}, 8) == Values(8, 0));
   CHECK(read({5, 0, 7, 0}, 8) == Values{5, 0, 7, 0});  // too few to tell
   CHECK(read({5, 0, 0, 0, 7, 0, 0, 0}, 8) == Values{5, 7});
+  CHECK_THAT(error_of([&] {
+               read({5, 0, 0, 0, 7, 0, 1, 0, 6}, 8);
+             }),
+             Catch::Contains("4 bytes each, got 18"));
   CHECK(read({5, 1, 0, 0, 7, 0, 0, 0}, 70'000) == Values{65'541, 7});
   CHECK(read({5, 1}, 70'000) == Values{65'541});
   CHECK_THAT(error_of([&] { read({5, 2}, 70'000); }), Catch::Contains("got 131077 as token 0"));

@@ -32,7 +32,8 @@ struct PickleValue {
   Kind kind : 8;
   uint32_t at : 24;
 
-  PickleValue(Kind what = Kind::mark, size_t where = 0) : kind(what), at(where & 0xFFFFFF) {}
+  PickleValue(Kind what = Kind::mark, size_t where = 0)  // NOLINT: values are written as lists
+      : kind(what), at(where & 0xFFFFFF) {}
 };
 static_assert(sizeof(PickleValue) == 4 && kMostBytes < 1 << 24);
 

@@ -98,6 +98,8 @@ TEST_CASE("what a tokenizer.json of other programs may not have is named") {
     CHECK_HAS(read_error(with_steps(split("b", behavior, invert))),
               std::string("must be Isolated, MergedWithPrevious or, with invert, Removed, got '") +
                   (invert ? "inverted " : "") + behavior + "'.");
+  for (const char* regex : {"[a-z&&[^c]]+", "\\h+", "(?m:.)", "(?im)b", "a{,2}"})
+    CHECK_HAS(read_error(with_steps(split(regex, "Isolated"))), "means something else in Oniguruma");
   CHECK_HAS(read_error(with_steps(split("(b", "Isolated"))),
             "must be a regular expression, got an object of 1: missing closing parenthesis at byte 2.");
   CHECK_HAS(read_error(with_steps(split("", "Isolated"))), "must not be empty.");
