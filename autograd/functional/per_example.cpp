@@ -94,7 +94,7 @@ Vector per_example_gradients(const ScalarFunction& losses, const Vector& paramet
   const auto pull = [](const Vector& of, const Vector& to, const Tensor& v) {
     return grad(of, to, {.grad_outputs = {v}, .retain_graph = true, .allow_unused = true});
   };
-  if (examples == 1) {  // shapes do not tell what it has of its own: it stands beside a copy
+  if (examples == 1) {  // A single example gets a copy beside it: shapes must tell what differs by example.
     Vector two;
     for (const Tensor& x : batch) two.push_back(cat({x, x}, 0));
     Vector gradients = per_example_gradients(losses, parameters, two);
@@ -110,7 +110,8 @@ Vector per_example_gradients(const ScalarFunction& losses, const Vector& paramet
     fail(kOp, "one example must take the calls of several, got ", single.calls.size(), " for ",
          all.calls.size(), ".");
 
-  // The calls at which what all examples share meets what each has of its own: there each gets a copy.
+  // At a call that has a shared input and an input with a part for each example, each example gets a copy of
+  // the shared one.
   Vector shared, copies, results, outputs;
   for (size_t c = 0; c < all.calls.size(); ++c) {
     const TracedCall& call = all.calls[c];

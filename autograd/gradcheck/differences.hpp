@@ -1,4 +1,4 @@
-// What finite differences of a function along a line say about its gradient. Internal.
+// Compares a gradient with finite differences of the function along a line. Internal.
 #pragma once
 
 #include <algorithm>

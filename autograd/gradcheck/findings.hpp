@@ -1,4 +1,4 @@
-// What a check finds, in the report of gradcheck(). Internal.
+// Findings: collects the comparisons of gradcheck() and writes its report. Internal.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class Findings {
 
   Findings(const GradcheckOptions& options, GradcheckReport& report) : options_(options), report_(report) {}
 
-  /// What follows is of these inputs at this order.
+  /// The calls that follow are about these inputs at this order.
   void start(int order, const std::vector<size_t>& checked);
   /// An error as a multiple of the allowed one, of checked input k.
   void note(double ratio, size_t k, const std::string& text, Kind kind = Kind::wrong);

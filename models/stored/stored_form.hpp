@@ -18,7 +18,7 @@ class ConfigReader;
 
 inline constexpr const char* kHead = "lm_head.weight";  ///< the output projection, in every architecture
 
-/// What PEFT writes before the names of a model's tensors.
+/// The prefix that PEFT adds to the names of a model's tensors.
 inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 /// The name of a tensor without the parts that PyTorch's wrappers (torch.compile, DistributedDataParallel,
 /// FSDP and checkpointed activations) add anywhere in it, in any order, and without the prefixes of PEFT and
