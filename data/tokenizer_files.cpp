@@ -79,15 +79,19 @@ std::string_view token_text(const files::Field& token) {
   return token.at("content").text();
 }
 
+/// The number of a token. Throws Error if the vocabulary lacks it.
+int32_t known_token(const Tokenizer& tokenizer, const files::Field& token) {
+  const std::string_view text = token_text(token);
+  const std::optional<int32_t> number = tokenizer.token_of(text);
+  if (!number) token.refuse("must be a token of the vocabulary, got ", files::in_quotes(text), ".");
+  return *number;
+}
+
 /// The named token of a config, if it names one. Throws Error if the vocabulary lacks it.
 std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
                                    std::string_view key) {
   const std::optional<files::Field> name = config.given(key);
-  if (!name) return {};
-  const std::optional<int32_t> token = tokenizer.token_of(token_text(*name));
-  if (!token)
-    name->refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(*name)), ".");
-  return token;
+  return name ? std::optional(known_token(tokenizer, *name)) : std::nullopt;
 }
 
 /// The template of a config, or that with the name default of a list.
@@ -253,9 +257,14 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     for (const char* key : {"split_special_tokens", "do_lower_case"}) must_be_off(config, key);
     if (!pairs_ || !pairs_->model().rules.of_characters)  // whose normalizer says it
       must_be_off(config, "add_prefix_space");
+    // Without tokenizer.json, the class says how texts are cut; several have vocab.json and merges.txt.
+    constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast"};
+    const auto name = config.given("tokenizer_class");
+    if (name && !files->texts.contains(kTokenizerJson) &&
+        std::ranges::find(kClasses, name->text()) == std::end(kClasses))
+      name->refuse("must be GPT2Tokenizer if there is no ", kTokenizerJson, ", got ", name->shown(), ".");
     for (const files::Field& one : values_of(config, "additional_special_tokens"))
-      if (!result.token_of(token_text(one)))
-        one.refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(one)), ".");
+      (void)known_token(result, one);
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
     has_no_bos = config.has("bos_token") && !files->bos;
     for (const auto& [key, tokens] :
@@ -271,10 +280,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
       // Texts are not padded.
       if (value.is_null() || key == "pad_token") continue;
       for (const files::Field& one : value.is_list() ? value.items() : std::vector<files::Field>{value})
-        if (!result.token_of(token_text(one)))
-          one.refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(one)), ".");
+        (void)known_token(result, one);
       if (key != "bos_token" && key != "eos_token") continue;
-      const int32_t token = *result.token_of(token_text(value));
+      const int32_t token = known_token(result, value);
       const std::optional<int32_t> known = key == "bos_token"   ? files->bos
                                            : files->eos.empty() ? std::nullopt
                                                                 : std::optional(files->eos[0]);
@@ -405,17 +413,6 @@ bool has_tokenizer(const files::FolderSnapshot& folder) {
   return false;
 }
 
-/// Without a tokenizer.json, the class says how texts are cut: vocab.json and merges.txt are those of
-/// several.
-void check_class(const files::FolderSnapshot& folder) {
-  if (!folder.has(kTokenizerConfig)) return;
-  const files::Json json(folder.text(kTokenizerConfig), "tokenizer", path_of(folder, kTokenizerConfig));
-  constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast"};
-  if (const auto name = json.root().given("tokenizer_class");
-      name && std::ranges::find(kClasses, name->text()) == std::end(kClasses))
-    name->refuse("must be GPT2Tokenizer if there is no ", kTokenizerJson, ", got ", name->shown(), ".");
-}
-
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
   std::map<std::string, std::string> more;
   for (const char* name :
@@ -428,10 +425,8 @@ Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
     if (is_ours(text, path)) return Tokenizer::from_json(text, path).with_files(more, folder.folder());
     if (!has_json || may_be_ours(folder.text(kTokenizerJson)))
       if (Tokenizer pairs = read_gpt2(folder, name, text);
-          !has_json || pairs.to_tokenizer_json() == folder.text(kTokenizerJson)) {
-        if (!has_json) check_class(folder);
+          !has_json || pairs.to_tokenizer_json() == folder.text(kTokenizerJson))
         return pairs.with_files(more, folder.folder());
-      }
   }
   if (has_json)
     return Tokenizer::from_tokenizer_json(folder.text(kTokenizerJson), path_of(folder, kTokenizerJson))

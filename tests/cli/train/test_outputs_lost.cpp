@@ -48,6 +48,9 @@ TEST_CASE("an output that cannot be written fails the run at its end, when all i
   CHECK_THAT(lines[0], StartsWith("note: the standard output is gone (No space left on device)"));
   CHECK_HAS(lines[1], "the standard output must be writable");
   CHECK(run.saved_step() == 60);
+  // A closed stream is not a file that the run opens.
+  CHECK(run_shell(run.command + "--json --quiet --overwrite >&-").code == 1);
+  CHECK_HAS(run_shell(run.command + "--overwrite --text - <&-").err, "must have text in it, got none.");
 }
 
 TEST_CASE("signals that a run was told to ignore stay ignored, as nohup needs it") {
