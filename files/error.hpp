@@ -90,6 +90,12 @@ class RunError : public Error {
   using Error::Error;
 };
 
+/// An index or a dimension that a tensor does not have.
+class PlaceError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Throws Error with the text "[op] " followed by the parts.
 template <class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(std::string_view op, const Parts&... parts) {

@@ -71,12 +71,9 @@ PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT
                     slots};
 
 void set_error(const Error& e) {
-  const std::string_view text = e.what();
-  const bool is_place =
-      text.find("] index must be in [") != text.npos || text.find("] dim must be in [") != text.npos;
-  PyErr_SetString(dynamic_cast<const RunError*>(&e) ? registered().run_error
-                  : is_place                        ? registered().place_error
-                                                    : registered().error,
+  PyErr_SetString(dynamic_cast<const RunError*>(&e)     ? registered().run_error
+                  : dynamic_cast<const PlaceError*>(&e) ? registered().place_error
+                                                        : registered().error,
                   e.what());
 }
 

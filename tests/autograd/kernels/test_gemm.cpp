@@ -35,9 +35,10 @@ struct Case {
 
   std::vector<double> naive(bool add) const {
     const bool a_turned = ta == Trans::yes, b_turned = tb == Trans::yes;
-    const std::vector<double> left = plain::matrix(m, k, a, a_turned ? 1 : lda, a_turned ? lda : 1),
-                              right = plain::matrix(n, k, b, b_turned ? ldb : 1, b_turned ? 1 : ldb),
-                              sums = plain::product<Wide>(m, n, k, left, right).values;
+    if (sums.empty())
+      sums = plain::product<Wide>(m, n, k, plain::matrix(m, k, a, a_turned ? 1 : lda, a_turned ? lda : 1),
+                                  plain::matrix(n, k, b, b_turned ? ldb : 1, b_turned ? 1 : ldb))
+                 .values;
     std::vector<double> result(c.begin(), c.end());
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
@@ -50,6 +51,7 @@ struct Case {
   Trans ta, tb;
   int64_t m, n, k, lda, ldb, ldc;
   std::vector<T> a, b, c;
+  mutable std::vector<double> sums;  // without c, as soon as they are needed
 };
 
 // In units of `error`: between different orders of summation up to 13 was seen, for a wrong term it is above
