@@ -127,7 +127,9 @@ class ChatFormat::Writer {
       const auto most = std::min(before.size(), tokens.size());
       while (same < most && before[same] == tokens[same]) ++same;
     }
-    for (size_t i = 0; i < tokens.size(); ++i) push(tokens[i], i >= same);
+    example_.tokens.insert(example_.tokens.end(), tokens.begin(), tokens.end());
+    example_.counts.resize(example_.tokens.size() - tokens.size() + same, false);
+    example_.counts.resize(example_.tokens.size(), true);
     text_.clear();
   }
 

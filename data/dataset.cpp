@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -31,6 +32,9 @@ Batch gather_windows(const Tokens& tokens, const std::vector<int64_t>& starts, i
   }
   return batch;
 }
+
+/// The i-th of `count` evenly spaced ones of `all` windows.
+int64_t spaced(int64_t i, int64_t count, int64_t all) { return (2 * i + 1) * all / (2 * count); }
 
 std::vector<Batch> consecutive_windows(const Tokens& tokens, int64_t batch, int64_t block) {
   constexpr std::string_view op = "consecutive_batches";
@@ -104,13 +108,13 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
 
 void ExampleList::add(const Example& example) {
   Store& store = *store_;
-  for (const int32_t signed_token : example.tokens) {
-    const auto token = static_cast<uint32_t>(signed_token);
-    store.low.push_back(static_cast<uint16_t>(token));
-    if (token >> 16 == 0 && store.high.empty()) continue;
+  const std::vector<int32_t>& tokens = example.tokens;
+  const auto high = [](int32_t token) { return static_cast<uint16_t>(static_cast<uint32_t>(token) >> 16); };
+  if (!store.high.empty() || std::any_of(tokens.begin(), tokens.end(), high)) {
     store.high.resize(store.low.size());
-    store.high.back() = static_cast<uint16_t>(token >> 16);
+    std::transform(tokens.begin(), tokens.end(), std::back_inserter(store.high), high);
   }
+  store.low.insert(store.low.end(), tokens.begin(), tokens.end());  // the low 16 bits
   store.counts.insert(store.counts.end(), example.counts.begin(), example.counts.end());
   store.begins.push_back(std::ssize(store.low));
   ++last_;
@@ -147,6 +151,15 @@ TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t bloc
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
   packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
   packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
+  for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window) {
+    int64_t& targets = targets_.emplace_back();
+    for (auto [i, end] = packed_[1].bounds(window); i < end; ++i) {
+      const auto number = static_cast<size_t>(packed_[1].order[static_cast<size_t>(i)]);
+      const int64_t last = packed_[1].examples.begin_of(number + 1);
+      for (int64_t token = packed_[1].examples.begin_of(number) + 1; token < last; ++token)
+        targets += packed_[1].examples.counts(token) ? 1 : 0;
+    }
+  }
 }
 
 TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
@@ -168,6 +181,11 @@ TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Gener
   return packed;
 }
 
+std::pair<int64_t, int64_t> TextDataset::Packed::bounds(int64_t window) const {
+  const auto next = static_cast<size_t>(window) + 1;
+  return {windows[next - 1], next < windows.size() ? windows[next] : std::ssize(order)};
+}
+
 Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) const {
   const Shape shape = {std::ssize(windows), block_};
   // The padding of a window is a sequence by itself.
@@ -177,10 +195,9 @@ Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) c
   const Packed& packed = packed_[split == Split::train ? 0 : 1];
   std::vector<int64_t> example(static_cast<size_t>(block_) + 1);
   for (const int64_t window : windows) {
-    const auto next = static_cast<size_t>(window) + 1;
-    const int64_t end = next < packed.windows.size() ? packed.windows[next] : std::ssize(packed.order);
+    const auto [begin, end] = packed.bounds(window);
     int64_t at = 0;
-    for (int64_t i = packed.windows[next - 1]; i < end; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const auto number = static_cast<size_t>(packed.order[static_cast<size_t>(i)]);
       const int64_t first = packed.examples.begin_of(number),
                     count = packed.examples.begin_of(number + 1) - first;
@@ -268,34 +285,45 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
   };
 }
 
-std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
-  check_positive("validation_batches", "batch", batch);
-  if (!has_validation()) return {};
-  if (!has_examples()) return consecutive_windows(validation_, batch, block_);
+int64_t TextDataset::validation_targets() const {
+  if (!has_examples()) return std::max<int64_t>(0, validation_.size() - 1);
+  return std::accumulate(targets_.begin(), targets_.end(), int64_t{0});
+}
+
+std::vector<Batch> TextDataset::spaced_windows(int64_t batch, int64_t count, int64_t windows) const {
   std::vector<Batch> batches;
-  for (int64_t first = 0; first < std::ssize(packed_[1].windows); first += batch) {
-    std::vector<int64_t> windows(std::min(batch, std::ssize(packed_[1].windows) - first));
-    std::iota(windows.begin(), windows.end(), first);
-    batches.push_back(packed_batch(Split::validation, windows));
+  for (int64_t first = 0; first < count; first += batch) {
+    std::vector<int64_t> chosen;
+    for (int64_t i = first; i < std::min(count, first + batch); ++i)
+      chosen.push_back(spaced(i, count, windows) * (has_examples() ? 1 : block_));
+    batches.push_back(has_examples() ? packed_batch(Split::validation, chosen)
+                                     : gather_windows(validation_, chosen, block_));
   }
   return batches;
+}
+
+std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
+  check_positive("validation_batches", "batch", batch);
+  const int64_t windows = std::ssize(packed_[1].windows);
+  if (!has_validation() || has_examples()) return spaced_windows(batch, windows, windows);
+  return consecutive_windows(validation_, batch, block_);
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
-  if (has_examples()) return validation_batches(batch);
-  const int64_t windows = std::max<int64_t>(0, (validation_.size() - 1) / block_);
-  const int64_t count = (tokens_wanted + block_ - 1) / block_;
-  if (count >= windows) return validation_batches(batch);
-  std::vector<Batch> batches;
-  for (int64_t first = 0; first < count; first += batch) {
-    std::vector<int64_t> starts;
-    for (int64_t i = first; i < std::min(count, first + batch); ++i)
-      starts.push_back((2 * i + 1) * windows / (2 * count) * block_);
-    batches.push_back(gather_windows(validation_, starts, block_));
-  }
-  return batches;
+  const int64_t all = validation_targets(), windows = has_examples() ? std::ssize(targets_) : all / block_;
+  if (tokens_wanted >= all) return validation_batches(batch);
+  const auto has_fewer = [&](int64_t count) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; ++i)
+      sum += has_examples() ? targets_[static_cast<size_t>(spaced(i, count, windows))] : block_;
+    return sum < tokens_wanted;
+  };
+  auto count = static_cast<int64_t>(static_cast<double>(tokens_wanted) * static_cast<double>(windows) /
+                                    static_cast<double>(all));
+  while (count < windows && has_fewer(count)) count += 1 + count / 256;
+  return count < windows ? spaced_windows(batch, count, windows) : validation_batches(batch);
 }
 
 }  // namespace gradus::data

@@ -35,7 +35,11 @@ struct TextRules {
   static TextRules of_kind(std::string_view kind);
   /// The rules for an existing tokenizer. If its vocabulary has CR, CR stays.
   static TextRules of(const Tokenizer& tokenizer);
+  /// Changes the line ends of a text, or of a string of an example; returns how many became LF.
+  int64_t unify_line_ends(std::string& text) const;
 };
+/// "3 line ends with CR were read as LF"; "" for 0.
+std::string line_ends_note(int64_t count);
 
 /// The content of a file or of the standard input.
 struct Source {
@@ -53,8 +57,9 @@ struct Text {
   std::string sha256;     ///< of the sources' bytes, joined
   int64_t marks = 0;      ///< byte order marks that were dropped
   int64_t line_ends = 0;  ///< CR LF and CR, which became LF
+  std::string other;      ///< which source looks like JSON or UTF-16, but was read as a text; or ""
 
-  /// One line about the changes, or "".
+  /// One line about all that, or "".
   std::string note() const;
 };
 
@@ -80,12 +85,9 @@ bool are_examples(const std::vector<Source>& sources);
 
 /// Calls use(line, object) with the text of each object in a source of examples and the number of the line
 /// where it begins, until it returns false. An object may be malformed. Throws Error, naming the source, for
-/// an array that does not end, or that something follows.
+/// an array that does not end, or that something follows, for an object over several lines without an array,
+/// and for UTF-16.
 void each_object(const Source& source, const std::function<bool(int64_t, std::string_view)>& use);
-
-/// The texts in sources of examples, one after another: what a tokenizer is made from. Leaves out objects
-/// that are malformed.
-std::string texts_of(const std::vector<Source>& examples);
 
 /// A text as one sequence: Tokenizer::encode_from_start(), of which the text counts and its prefix does not.
 Example sequence_of(std::string_view text, const Tokenizer& tokenizer);

@@ -127,7 +127,7 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
                 {"--out must be a folder without a tokenizer", "--overwrite replaces it"});
   const std::string bad = place.scratch.file("bad.jsonl", "{bad}\n");
   check_refused(args("tokenizer train", bad, "--out", place.scratch.path("new"), "--vocab 300"),
-                {"must have messages, prompt and completion, or text, got none"});
+                {"[examples] " + bad + ":1 must be JSON"});
   check_refused(args("tokenizer train", place.text, "--out", place.scratch.path("new"), "--vocab 256"),
                 {"--vocab must be a whole number from 257 to 10000000, got 256."});
   const std::string before = read(place.folder + "/merges.txt");

@@ -73,7 +73,7 @@ TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") 
   CHECK_HAS(error_of_line("{\"text\":", tokenizer), "a.jsonl:2 must be JSON");
   CHECK_HAS(error_of_line("[]", tokenizer), "a.jsonl:2");
   CHECK_HAS(error_of_line("{\"txt\":\"a\"}", tokenizer),
-            "a.jsonl:2: ", "messages, prompt and completion, or text");
+            "[examples] a.jsonl:2 must have messages, prompt and completion, or text.");
   CHECK_HAS(error_of_line("{\"text\":3}", tokenizer), "text must be a string, got 3");
   CHECK_HAS(error_of_line("{\"text\":\"xyz\"}", tokenizer), "a.jsonl:2");
   CHECK_HAS(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),

@@ -102,7 +102,10 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
   CHECK_HAS(error({{"a.txt", "caf\xC3"}}), "a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1");
   CHECK_HAS(error({{"a.txt", "good"}, {"b.txt", "\xF6"}}),
             "b.txt must be UTF-8, got byte 0xf6 at byte offset 0");
-  CHECK_HAS(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}), "it looks like UTF-16");
+  for (const std::string& bytes : {std::string("\xFF\xFEh\0i\0", 6), std::string("A\0 \0l\0i\0n\0e\0", 12)}) {
+    CHECK_HAS(error({{"a.txt", bytes}}), "a.txt must be UTF-8, got what looks like UTF-16. Hint: iconv ");
+    CHECK_HAS(make_text({{"a.txt", bytes}}, kBytes).note(), "a.txt was read as plain text, although it");
+  }
 }
 
 TEST_CASE("a file with nothing but a byte order mark has no text in it") {
@@ -178,9 +181,6 @@ TEST_CASE("examples are known by a name of JSON or by a member that only they ha
   CHECK(error_of([&] {
           (void)are_examples({{"a", line}, {"b", line}, {"c", "text"}});
         }) == "[text] texts must all be JSONL or none, got b and c, of which one is.");
-  CHECK(texts_of({{"a", line + "{bad\n[1]\n{\"prompt\": 1, \"completion\": \"c\"}"},
-                  {"b", "[{\"messages\": [{\"role\": \"user\", \"content\": \"q\"}]}]"}}) ==
-        "system\nuser\nassistant\na\nc\nq\n");
 }
 
 TEST_CASE("a folder is its .txt files and those below, in the order of their paths") {

@@ -21,7 +21,7 @@ struct Numbers {
     const Outcome made = call("tokenizer encode", tokenizer, text, text, "--bin", bin);
     REQUIRE(made.code == 0);
     CHECK(made.out.empty());
-    CHECK_HAS(made.err, "wrote   ", " tokens\n");
+    CHECK_HAS(made.err, "wrote   ", " tokens of 16 bits\n");
     must("tokenizer encode", tokenizer, text, "--bin", val);
   }
   std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) const {
