@@ -37,10 +37,7 @@ constexpr const char* kStandardInput = "the standard input";
 
 // -- reading
 
-data::Source read_source(const std::string& file) {
-  if (file == "-") return {kStandardInput, files::read_standard_input()};
-  return {concat(fs::path(file)), files::read_input(file), file};
-}
+data::Source read_source(const fs::path& file) { return data::read_source(file, /*may_be_empty=*/true); }
 
 /// The files, with those of folders in their places.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
@@ -128,8 +125,8 @@ int learn(const LearnFlags& flags) {
     const std::vector<data::Source> one{read_source(file)};
     const data::TextRules rules = data::TextRules::of_kind("bpe");
     const bool has_examples = data::are_examples(one);
-    const std::string text = has_examples ? data::texts_of(data::read_records(one, rules))
-                                          : text_of(one[0], rules);
+    const std::string text =
+        has_examples ? data::texts_of(data::read_records(one, rules)) : text_of(one[0], rules);
     trainer.add(text);
     bytes += std::ssize(text);
   }

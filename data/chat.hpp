@@ -65,8 +65,8 @@ struct Records {
   struct Record {
     Kind kind;
     std::vector<Message> messages;
-    size_t source;  ///< the index of its file
-    int64_t line;   ///< where it begins in the file, counted from 1
+    size_t source = 0;  ///< the index of its file
+    int64_t line = 0;   ///< where it begins in the file, counted from 1
   };
   std::vector<std::string> files;  ///< for errors
   std::vector<Record> all;

@@ -108,8 +108,8 @@ Corpus default_corpus() {
     return load_kjv();
   } catch (const Error& error) {
     Corpus corpus = load_stories();
-    corpus.warning = concat("training on stories, because the kjv is not available: ",
-                            files::without_op(error.what()));
+    corpus.warning =
+        concat("training on stories, because the kjv is not available: ", files::without_op(error.what()));
     return corpus;
   }
 }

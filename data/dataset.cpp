@@ -33,9 +33,6 @@ Batch gather_windows(const Tokens& tokens, const std::vector<int64_t>& starts, i
   return batch;
 }
 
-/// The i-th of `count` evenly spaced ones of `all` windows.
-int64_t spaced(int64_t i, int64_t count, int64_t all) { return (2 * i + 1) * all / (2 * count); }
-
 std::vector<Batch> consecutive_windows(const Tokens& tokens, int64_t batch, int64_t block) {
   constexpr std::string_view op = "consecutive_batches";
   check_positive(op, "batch", batch);
@@ -151,15 +148,8 @@ TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t bloc
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
   packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
   packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
-  for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window) {
-    int64_t& targets = targets_.emplace_back();
-    for (auto [i, end] = packed_[1].bounds(window); i < end; ++i) {
-      const auto number = static_cast<size_t>(packed_[1].order[static_cast<size_t>(i)]);
-      const int64_t last = packed_[1].examples.begin_of(number + 1);
-      for (int64_t token = packed_[1].examples.begin_of(number) + 1; token < last; ++token)
-        targets += packed_[1].examples.counts(token) ? 1 : 0;
-    }
-  }
+  for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window)
+    targets_.push_back(packed_batch(Split::validation, {&window, 1}).targets());
 }
 
 TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
@@ -181,11 +171,6 @@ TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Gener
   return packed;
 }
 
-std::pair<int64_t, int64_t> TextDataset::Packed::bounds(int64_t window) const {
-  const auto next = static_cast<size_t>(window) + 1;
-  return {windows[next - 1], next < windows.size() ? windows[next] : std::ssize(order)};
-}
-
 Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) const {
   const Shape shape = {std::ssize(windows), block_};
   // The padding of a window is a sequence by itself.
@@ -195,9 +180,10 @@ Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) c
   const Packed& packed = packed_[split == Split::train ? 0 : 1];
   std::vector<int64_t> example(static_cast<size_t>(block_) + 1);
   for (const int64_t window : windows) {
-    const auto [begin, end] = packed.bounds(window);
+    const auto next = static_cast<size_t>(window) + 1;
+    const int64_t end = next < packed.windows.size() ? packed.windows[next] : std::ssize(packed.order);
     int64_t at = 0;
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = packed.windows[next - 1]; i < end; ++i) {
       const auto number = static_cast<size_t>(packed.order[static_cast<size_t>(i)]);
       const int64_t first = packed.examples.begin_of(number),
                     count = packed.examples.begin_of(number + 1) - first;
@@ -290,40 +276,53 @@ int64_t TextDataset::validation_targets() const {
   return std::accumulate(targets_.begin(), targets_.end(), int64_t{0});
 }
 
-std::vector<Batch> TextDataset::spaced_windows(int64_t batch, int64_t count, int64_t windows) const {
+std::vector<Batch> TextDataset::packed_batches(const std::vector<int64_t>& windows, int64_t batch) const {
   std::vector<Batch> batches;
-  for (int64_t first = 0; first < count; first += batch) {
-    std::vector<int64_t> chosen;
-    for (int64_t i = first; i < std::min(count, first + batch); ++i)
-      chosen.push_back(spaced(i, count, windows) * (has_examples() ? 1 : block_));
-    batches.push_back(has_examples() ? packed_batch(Split::validation, chosen)
-                                     : gather_windows(validation_, chosen, block_));
+  for (std::span<const int64_t> rest = windows; !rest.empty();) {
+    const auto count = std::min(static_cast<size_t>(batch), rest.size());
+    batches.push_back(packed_batch(Split::validation, rest.first(count)));
+    rest = rest.subspan(count);
   }
   return batches;
 }
 
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
-  const int64_t windows = std::ssize(packed_[1].windows);
-  if (!has_validation() || has_examples()) return spaced_windows(batch, windows, windows);
-  return consecutive_windows(validation_, batch, block_);
+  if (!has_validation()) return {};
+  if (!has_examples()) return consecutive_windows(validation_, batch, block_);
+  std::vector<int64_t> windows(targets_.size());
+  std::iota(windows.begin(), windows.end(), 0);
+  return packed_batches(windows, batch);
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
-  const int64_t all = validation_targets(), windows = has_examples() ? std::ssize(targets_) : all / block_;
-  if (tokens_wanted >= all) return validation_batches(batch);
-  const auto has_fewer = [&](int64_t count) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < count; ++i)
-      sum += has_examples() ? targets_[static_cast<size_t>(spaced(i, count, windows))] : block_;
-    return sum < tokens_wanted;
-  };
-  auto count = static_cast<int64_t>(static_cast<double>(tokens_wanted) * static_cast<double>(windows) /
-                                    static_cast<double>(all));
-  while (count < windows && has_fewer(count)) count += 1 + count / 256;
-  return count < windows ? spaced_windows(batch, count, windows) : validation_batches(batch);
+  if (has_examples()) {
+    // Of the targets up to any window, so large a part is in the sample as is wanted of all.
+    const auto part = static_cast<double>(tokens_wanted) / static_cast<double>(validation_targets());
+    int64_t seen = 0, taken = 0;
+    std::vector<int64_t> windows;
+    for (int64_t window = 0; window < std::ssize(targets_); ++window) {
+      const int64_t targets = targets_[static_cast<size_t>(window)];
+      seen += targets;
+      if (static_cast<double>(taken) >= part * static_cast<double>(seen)) continue;
+      windows.push_back(window);
+      taken += targets;
+    }
+    return packed_batches(windows, batch);
+  }
+  const int64_t windows = std::max<int64_t>(0, (validation_.size() - 1) / block_);
+  const int64_t count = (tokens_wanted + block_ - 1) / block_;
+  if (count >= windows) return validation_batches(batch);
+  std::vector<Batch> batches;
+  for (int64_t first = 0; first < count; first += batch) {
+    std::vector<int64_t> starts;
+    for (int64_t i = first; i < std::min(count, first + batch); ++i)
+      starts.push_back((2 * i + 1) * windows / (2 * count) * block_);
+    batches.push_back(gather_windows(validation_, starts, block_));
+  }
+  return batches;
 }
 
 }  // namespace gradus::data

@@ -166,9 +166,6 @@ class TextDataset {
   int64_t weighted_start(Generator& generator) const;
   /// The windows of the examples of a split.
   struct Packed {
-    /// The numbers in `order` of the first example of a window and of the first after it.
-    std::pair<int64_t, int64_t> bounds(int64_t window) const;
-
     ExampleList examples;
     std::vector<int64_t> order;    // the examples, as they follow one another in the windows
     std::vector<int64_t> windows;  // of each window: the number of its first example in `order`
@@ -176,8 +173,8 @@ class TextDataset {
   static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone);
   /// The packed windows of these numbers.
   Batch packed_batch(Split split, std::span<const int64_t> windows) const;
-  /// `count` of the first `windows` windows of the validation split, evenly spaced.
-  std::vector<Batch> spaced_windows(int64_t batch, int64_t count, int64_t windows) const;
+  /// Those of the validation split, `batch` in each batch.
+  std::vector<Batch> packed_batches(const std::vector<int64_t>& windows, int64_t batch) const;
 
   Tokens train_, validation_;
   int64_t block_;

@@ -25,53 +25,34 @@ void check_members(const files::Field& object, std::initializer_list<std::string
   files::check_members(object, {known.begin(), known.size()}, harmless);
 }
 
-/// Reads objects. Counts the line ends in their strings that it changes.
-class RecordReader {
- public:
-  explicit RecordReader(const TextRules& rules) : rules_(rules) {}
-
-  Records::Record record(const files::Field& line) {
-    Records::Record record{.kind = Records::Kind::text, .messages = {}, .source = 0, .line = 0};
-    if (line.has("messages")) {
-      record.kind = Records::Kind::conversation;
-      check_members(line, {"messages"});
-      for (const files::Field& one : line.at("messages").items()) record.messages.push_back(message(one));
-    } else if (line.has("prompt")) {
-      record.kind = Records::Kind::question;
-      check_members(line, {"prompt", "completion"});
-      record.messages.push_back({"user", text(line.at("prompt"))});
-      record.messages.push_back({"assistant", text(line.at("completion"))});
-    } else {
-      if (!line.has("text")) line.refuse("must have messages, prompt and completion, or text.");
-      check_members(line, {"text"});
-      record.messages.push_back({"", text(line.at("text"))});
-    }
-    return record;
+Message message_of(const files::Field& one) {
+  check_members(one, {"role", "content", "reasoning_content", "weight"}, kOfMessages);
+  Message message{std::string(one.at("role").text()), std::string(one.at("content").text())};
+  if (const auto reasoning = one.given("reasoning_content")) message.reasoning = reasoning->text();
+  if (const auto weight = one.given("weight")) {
+    message.counts = weight->integer(0, 1) == 1;
+    if (message.counts && message.role != "assistant")
+      weight->refuse("must be 0, or of an answer, got 1 for ", files::in_quotes(message.role), ".");
   }
-  int64_t line_ends() const { return line_ends_; }
+  return message;
+}
 
- private:
-  std::string text(const files::Field& field) {
-    std::string text(field.text());
-    line_ends_ += rules_.unify_line_ends(text);
-    return text;
+Records::Record record_of(const files::Field& line) {
+  const auto text = [&](const char* key) { return std::string(line.at(key).text()); };
+  if (line.has("messages")) {
+    check_members(line, {"messages"});
+    std::vector<Message> messages;
+    for (const files::Field& one : line.at("messages").items()) messages.push_back(message_of(one));
+    return {Records::Kind::conversation, std::move(messages)};
   }
-
-  Message message(const files::Field& one) {
-    check_members(one, {"role", "content", "reasoning_content", "weight"}, kOfMessages);
-    Message message{std::string(one.at("role").text()), text(one.at("content"))};
-    if (const auto reasoning = one.given("reasoning_content")) message.reasoning = text(*reasoning);
-    if (const auto weight = one.given("weight")) {
-      message.counts = weight->integer(0, 1) == 1;
-      if (message.counts && message.role != "assistant")
-        weight->refuse("must be 0, or of an answer, got 1 for ", files::in_quotes(message.role), ".");
-    }
-    return message;
+  if (line.has("prompt")) {
+    check_members(line, {"prompt", "completion"});
+    return {Records::Kind::question, {{"user", text("prompt")}, {"assistant", text("completion")}}};
   }
-
-  const TextRules& rules_;
-  int64_t line_ends_ = 0;
-};
+  if (!line.has("text")) line.refuse("must have messages, prompt and completion, or text.");
+  check_members(line, {"text"});
+  return {Records::Kind::text, {{"", text("text")}}};
+}
 
 /// The example of a record without a chat format.
 Example joined_example(const std::vector<Message>& messages, const Tokenizer& tokenizer) {
@@ -87,36 +68,30 @@ Example joined_example(const std::vector<Message>& messages, const Tokenizer& to
   return example;
 }
 
-[[noreturn]] void refuse_all(const Records& records, const std::string& note) {
-  fail("examples", files::plain(records.files.empty() ? "" : records.files.front()),
-       " must have an example with an answer within the context, got none", note.empty() ? "" : ": ", note, ".");
-}
-
 }  // namespace
 
 std::string Examples::note() const {
-  std::string text;
-  const auto add = [&](int64_t count, const std::string& what) {
-    if (count > 0) text += concat(text.empty() ? "" : "; ", count, " ", what);
-  };
-  add(bad_lines, "bad lines were skipped");
-  add(cut_examples, concat("examples were longer than the context and lost ", cut_tokens, " tokens"));
-  add(without_answer, "examples without a token that counts were left out");
-  if (line_ends > 0) text += concat(text.empty() ? "" : "; ", line_ends_note(line_ends));
-  return text;
+  return counts_note(
+      {{bad_lines, "bad lines were skipped"},
+       {cut_examples, concat("examples were longer than the context and lost ", cut_tokens, " tokens")},
+       {without_answer, "examples without a token that counts were left out"},
+       {line_ends, kLineEnds}});
 }
 
 Records read_records(const std::vector<Source>& sources, const TextRules& rules, bool skips_bad) {
   Records result;
-  RecordReader reader(rules);
   for (const Source& source : sources) {
     const std::string place = concat(source.place(), ":");
     each_object(source, [&](int64_t line, std::string_view object) {
       try {
         const files::Json json(object, "examples", place + std::to_string(line), line);
-        Records::Record& record = result.all.emplace_back(reader.record(json.root()));
+        Records::Record& record = result.all.emplace_back(record_of(json.root()));
         record.source = result.files.size();
         record.line = line;
+        for (Message& message : record.messages) {
+          result.line_ends += rules.unify_line_ends(message.content);
+          if (message.reasoning) result.line_ends += rules.unify_line_ends(*message.reasoning);
+        }
       } catch (const Error&) {
         if (!skips_bad) throw;
         ++result.bad_lines;
@@ -125,12 +100,9 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
     });
     result.files.push_back(source.place());
   }
-  result.line_ends = reader.line_ends();
-  if (result.all.empty()) {
-    Examples none;
-    none.bad_lines = result.bad_lines;
-    refuse_all(result, none.note());
-  }
+  if (result.all.empty())
+    fail("examples", files::plain(sources.front().place()), " must have an example, got none but ",
+         result.bad_lines, " bad lines.");
   return result;
 }
 
@@ -157,8 +129,9 @@ Examples read_examples(const Records& records, const Tokenizer& tokenizer, const
     chat = ChatFormat::of(tokenizer, rules.chat_format);
   for (const Records::Record& record : records.all) {
     if (record.kind == Records::Kind::conversation && !chat)
-      fail("examples", place(record), ": messages needs a tokenizer with a chat template, got none. Hint: ",
-           Option{"chat-format"}, " chooses a format: ", listed(chat_format_names()), ".");
+      fail("examples", place(record),
+           ": messages needs a tokenizer with a chat template, got none. Hint: ", Option{"chat-format"},
+           " chooses a format: ", listed(chat_format_names()), ".");
     Example one;
     try {
       one = chat && !is_text(record) ? chat->example(record.messages)
@@ -184,7 +157,12 @@ Examples read_examples(const Records& records, const Tokenizer& tokenizer, const
     result.lines.push_back(record.line);
     result.sources.push_back(record.source);
   }
-  if (result.examples.empty()) refuse_all(records, result.note());
+  if (result.examples.empty()) {
+    const std::string note = result.note();
+    fail("examples", files::plain(records.files.front()),
+         " must have an example with an answer within the context, got none", note.empty() ? "" : ": ", note,
+         ".");
+  }
   return result;
 }
 

@@ -1,9 +1,6 @@
 #include "gradus/data/text.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -22,20 +19,6 @@ constexpr std::string_view kMark = "\xEF\xBB\xBF";  // the byte order mark U+FEF
 enum class Content { text, json, utf16, examples };
 Content content_of(const Source& source);
 
-std::string read_file(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail("text", path, " must be a text file, got a folder.");
-  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
-    fail("text", path, " must be a text file, got no such file. Hint: check its path.");
-  try {
-    std::string bytes = files::read_input(path);
-    if (bytes.empty()) fail("text", path, " must have text in it, got an empty file.");
-    return bytes;
-  } catch (const files::Unreadable& e) {
-    fail("text", path, " must be readable, got '", e.reason(), "'.");
-  }
-}
-
 /// ".txt" for "A.TXT".
 std::string extension(const fs::path& path) {
   std::string end = path.extension().string();
@@ -43,8 +26,8 @@ std::string extension(const fs::path& path) {
   return end;
 }
 
-/// The .txt files in a folder and its subfolders, sorted by path. Nothing that may be meant is left out: other
-/// things of such names and links to folders are refused, and a link to nothing is when it is read.
+/// The .txt files in a folder and its subfolders, sorted by path. Nothing that may be meant is left out:
+/// other things of such names and links to folders are refused, and a link to nothing is when it is read.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error, ignored;
@@ -134,20 +117,17 @@ int64_t TextRules::unify_line_ends(std::string& text) const {
   return count;
 }
 
-std::string line_ends_note(int64_t count) {
-  if (count == 0) return "";
-  return count == 1 ? "one line end with CR was read as LF"
-                    : concat(count, " line ends with CR were read as LF");
+std::string counts_note(const std::vector<std::pair<int64_t, std::string>>& counts) {
+  std::vector<std::string> notes;
+  for (const auto& [count, what] : counts)
+    if (count > 0) notes.push_back(concat(count, " ", what));
+  return joined(notes, "; ");
 }
 
 std::string Text::note() const {
-  std::vector<std::string> notes;
-  if (marks > 0)
-    notes.push_back(marks == 1 ? "a byte order mark was left out"
-                               : concat(marks, " byte order marks were left out"));
-  if (line_ends > 0) notes.push_back(line_ends_note(line_ends));
-  if (!other.empty()) notes.push_back(other);
-  return joined(notes, ", and ");
+  const std::string counted =
+      counts_note({{marks, "byte order marks were left out"}, {line_ends, kLineEnds}});
+  return concat(counted, counted.empty() || other.empty() ? "" : "; ", other);
 }
 
 Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
@@ -191,10 +171,15 @@ std::vector<fs::path> text_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
-Source read_source(const fs::path& path) {
-  if (path != "-") return {concat(path), read_file(path), path};
-  Source source{"the standard input", files::read_standard_input()};
-  if (source.bytes.empty()) fail("text", "the standard input must have text in it, got none.");
+Source read_source(const fs::path& path, bool may_be_empty) {
+  const bool is_file = path != "-";
+  Source source{is_file ? concat(path) : "the standard input", "", is_file ? path : ""};
+  try {
+    source.bytes = is_file ? files::read_input(path) : files::read_standard_input();
+  } catch (const files::Unreadable& e) {
+    fail("text", source.name, " must be readable, got '", e.reason(), "'.");
+  }
+  if (source.bytes.empty() && !may_be_empty) fail("text", source.name, " must have text in it, got none.");
   return source;
 }
 
@@ -277,9 +262,8 @@ Content content_of(const Source& source) {
 
 bool are_examples(const std::vector<Source>& sources) {
   const auto is = [](const Source& source) { return content_of(source) == Content::examples; };
-  const auto other = std::adjacent_find(sources.begin(), sources.end(), [&](const Source& a, const Source& b) {
-    return is(a) != is(b);
-  });
+  const auto other = std::adjacent_find(sources.begin(), sources.end(),
+                                        [&](const Source& a, const Source& b) { return is(a) != is(b); });
   if (other != sources.end())
     fail("text", "texts must all be JSONL or none, got ", other->name, " and ", (other + 1)->name,
          ", of which one is.");

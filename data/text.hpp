@@ -19,6 +19,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gradus/data/dataset.hpp"
@@ -38,8 +39,9 @@ struct TextRules {
   /// Changes the line ends of a text, or of a string of an example; returns how many became LF.
   int64_t unify_line_ends(std::string& text) const;
 };
-/// "3 line ends with CR were read as LF"; "" for 0.
-std::string line_ends_note(int64_t count);
+inline constexpr const char* kLineEnds = "line ends with CR were read as LF";  ///< for a note
+/// "2 bad lines were skipped; 3 line ends ...": the counts above 0, each with what it is of.
+std::string counts_note(const std::vector<std::pair<int64_t, std::string>>& counts);
 
 /// The content of a file or of the standard input.
 struct Source {
@@ -71,8 +73,8 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules);
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& paths);
 
 /// Reads a file, or the standard input. Throws Error (one line, naming the file) if it is missing, a folder,
-/// unreadable or empty.
-Source read_source(const std::filesystem::path& path);
+/// unreadable or, unless it may be, empty.
+Source read_source(const std::filesystem::path& path, bool may_be_empty = false);
 
 /// The sources of files and folders. Throws Error as text_files and read_source do, and if `paths` is empty.
 std::vector<Source> read_sources(const std::vector<std::filesystem::path>& paths);

@@ -1,6 +1,7 @@
 #include "gradus/data/tokens.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -61,11 +62,7 @@ using Layout = std::pair<int64_t, int64_t>;
 /// kind, a version and the number of tokens; 0 bytes if it is not followed by so many.
 Layout layout_of(const files::StableFile& file, int64_t vocab_size) {
   constexpr int64_t kHeader = 1024;
-  struct Kind {
-    int32_t kind, version;
-    int64_t width;
-  };
-  static constexpr Kind kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
+  static constexpr std::array<int64_t, 3> kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
   int32_t header[3] = {};
   if (file.size() > kHeader) file.read(0, reinterpret_cast<char*>(header), sizeof header);
   for (const auto& [kind, version, width] : kKinds)

@@ -34,8 +34,8 @@ class Tokens {
   static Tokens open(const std::filesystem::path& path, int64_t vocab_size);
   /// Takes the next tokens of a file.
   using Add = std::function<void(const std::vector<int32_t>& tokens)>;
-  /// Replaces a file by the tokens that `write` adds, below `vocab_size`. Each number has the fewest bits, 16,
-  /// 32 or 64, as which open() reads the file. Throws RunError as files::write_atomically().
+  /// Replaces a file by the tokens that `write` adds, below `vocab_size`. Each number has the fewest bits,
+  /// 16, 32 or 64, as which open() reads the file. Throws RunError as files::write_atomically().
   static Tokens write(const std::filesystem::path& path, int64_t vocab_size,
                       const std::function<void(const Add&)>& write);
 

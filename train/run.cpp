@@ -258,8 +258,8 @@ void check_parameters(const nn::Module& model, const files::FolderSnapshot& stat
   try {
     nn::compare_shapes(model.state_shapes(), saved);
   } catch (const Error& e) {
-    fail("train", state.folder(), " must hold the state of this model, got that of another model: ",
-         files::without_op(e.what()),
+    fail("train", state.folder(),
+         " must hold the state of this model, got that of another model: ", files::without_op(e.what()),
          " Use another folder.");
   }
 }

@@ -161,6 +161,9 @@ TEST_CASE("numbers of 32 bits are known by their zeros, by the vocabulary or by 
   file.insert(file.end(), {5, 1, 6, 0, 7, 0});
   CHECK(read(file, 70'000) == Values{65'541, 6, 7});
   CHECK(Tokens::open(folder / "t.bin", 70'000).bits() == 32);
+  file.pop_back();  // cut
+  file.pop_back();
+  CHECK_HAS(error_of([&] { read(file, 70'000); }), "header of llm.c announces, got 8 bytes after it.");
 }
 
 }  // namespace gradus::test_tokens
