@@ -112,8 +112,8 @@ std::string read_standard_input();
 /// Its next line, without LF; none at the end. Throws as above.
 std::optional<std::string> read_standard_line();
 
-/// Throws Error, naming `op` and its `flag`, unless `path` is new in a folder that exists, or an ordinary file
-/// of which is_own(its first 4,096 bytes) is true: files of others are not replaced unasked.
+/// Throws Error, naming `op` and its `flag`, unless `path` is new in a folder that exists, or an ordinary
+/// file of which is_own(its first 4,096 bytes) is true: files of others are not replaced unasked.
 void check_replaceable(std::string_view op, std::string_view flag, const std::filesystem::path& path,
                        const std::function<bool(std::string_view beginning)>& is_own);
 

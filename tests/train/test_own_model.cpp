@@ -276,7 +276,7 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other", "
       Training(other).fit(folder / "run"),
       concat(
           "[train] ", folder / "run/last",
-          " must hold the state of this model, got that of another model: [load_state_dict] names and shapes "
+          " must hold the state of this model, got that of another model: names and shapes "
           "must be those of the module, got unexpected: head.bias. Hint: the values were saved from a model "
           "of another shape. Use another folder."));
   Training(other).fit(folder / "other", StopAfter(2));

@@ -44,15 +44,15 @@ TEST_CASE("token numbers of a file train as the text they were made of") {
   CHECK(call("gradcheck --model", n.scratch.path("numbers"), "--order 1").code == 0);
 }
 
-TEST_CASE("a file of numbers that every second of is 0 is read as it was written") {
+TEST_CASE("a file in which every second number is 0 is read as it was written") {
   const Numbers n;
+  const std::string bin = n.scratch.path("digits.bin");
   const std::string lines =
       n.scratch.file("digits.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
   must(n.arguments("text", args("--text", lines, "--val-fraction 0")));
-  const Outcome made = call("tokenizer encode", n.scratch.path("text"), lines, "--bin", n.val);
-  CHECK_HAS(made.err, "val.bin, 36 tokens of 64 bits\n");
-  must(n.arguments("numbers",
-                   args("--tokens", n.val, "--val-fraction 0 --tokenizer", n.scratch.path("text"))));
+  const Outcome made = call("tokenizer encode", n.scratch.path("text"), lines, "--bin", bin);
+  CHECK_HAS(made.err, "digits.bin, 36 tokens of 64 bits\n");
+  must(n.arguments("numbers", args("--tokens", bin, "--val-fraction 0 --tokenizer", n.scratch.path("text"))));
   n.same("text", "numbers");
 }
 
