@@ -86,7 +86,7 @@ data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Sour
   data::Examples result;
   std::string note;
   if (has_examples) {
-    result = data::read_examples(sources, tokenizer,
+    result = data::read_examples(data::read_records(sources, data::TextRules::of(tokenizer)), tokenizer,
                                  {.chat_format = chat_format_of(flags.chat_format, flags.model.folder)});
     note = result.note();
   } else {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "gradus/cli/program/shell.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/text_output.hpp"
+#include "gradus/data/chat.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/data/tokens.hpp"
@@ -37,10 +37,7 @@ constexpr const char* kStandardInput = "the standard input";
 
 // -- reading
 
-data::Source read_source(const std::string& file) {
-  if (file == "-") return {kStandardInput, std::string(std::istreambuf_iterator<char>(std::cin), {})};
-  return {concat(fs::path(file)), files::read_input(file), file};
-}
+data::Source read_source(const fs::path& file) { return data::read_source(file, /*may_be_empty=*/true); }
 
 /// The files, with those of folders in their places.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
@@ -54,11 +51,17 @@ std::vector<std::string> files_or_input(const std::vector<std::string>& paths) {
   return paths.empty() ? std::vector<std::string>{"-"} : files_of(paths);
 }
 
-Tokens encode(const Tokenizer& tokenizer, const data::Source& source, bool specials) {
-  const data::Text text = data::make_text({source}, data::TextRules::of(tokenizer));
+/// The text by the rules; notes what they change.
+std::string text_of(const data::Source& source, const data::TextRules& rules) {
+  data::Text text = data::make_text({source}, rules);
   if (const std::string note = text.note(); !note.empty())
     Messages(false).line(concat("note: of ", source.name, " ", note));
-  return specials ? tokenizer.encode_with_specials(text.text) : tokenizer.encode(text.text);
+  return std::move(text.text);
+}
+
+Tokens encode(const Tokenizer& tokenizer, const data::Source& source, bool specials) {
+  const std::string text = text_of(source, data::TextRules::of(tokenizer));
+  return specials ? tokenizer.encode_with_specials(text) : tokenizer.encode(text);
 }
 
 /// Numbers with spaces or line ends between them.
@@ -100,6 +103,8 @@ struct LearnFlags {
 };
 
 void check_free(const fs::path& folder, bool overwrite) {
+  if (fs::exists(folder) && !fs::is_directory(folder))
+    fail("tokenizer", "--out must be a folder, got a file, ", folder, ".");
   for (const char* name : {"vocab.json", "tokenizer.json"})
     if (!overwrite && fs::exists(folder / name))
       fail("tokenizer", "--out must be a folder without a tokenizer, got ", folder, " with ", name,
@@ -118,10 +123,10 @@ int learn(const LearnFlags& flags) {
   int64_t bytes = 0;
   for (const std::string& file : files_of(flags.text)) {
     const std::vector<data::Source> one{read_source(file)};
-    const std::string texts = data::are_examples(one) ? data::texts_of(one) : "";
-    if (!texts.empty() && texts == data::texts_of({}))
-      fail("tokenizer", one[0].name, " must have messages, prompt and completion, or text, got none.");
-    const std::string& text = texts.empty() ? one[0].bytes : texts;
+    const data::TextRules rules = data::TextRules::of_kind("bpe");
+    const bool has_examples = data::are_examples(one);
+    const std::string text =
+        has_examples ? data::texts_of(data::read_records(one, rules)) : text_of(one[0], rules);
     trainer.add(text);
     bytes += std::ssize(text);
   }
@@ -192,17 +197,18 @@ void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
   for (const std::string& file : files)
     if (fs::equivalent(file, flags.bin, ignored))
       fail("tokenizer", "--bin must be another file than the texts, got ", fs::path(flags.bin), ".");
-  size_t count = 0;
-  files::write_atomically(flags.bin, [&](std::ostream& out) {
-    for (const std::string& file : files) {
-      const Tokens tokens = encode(tokenizer, read_source(file), flags.specials);
-      out << data::token_bytes(tokens, tokenizer.vocab_size());
-      count += tokens.size();
-    }
-    if (count == 0) fail("tokenizer", "--bin needs a text, got none.");
-  });
-  Messages(false).line(
-      concat("wrote   ", shell_path(flags.bin), ", ", grouped(static_cast<int64_t>(count)), " tokens"));
+  const data::Tokens all =
+      data::Tokens::write(flags.bin, tokenizer.vocab_size(), [&](const data::Tokens::Add& add) {
+        bool some = false;
+        for (const std::string& file : files) {
+          const Tokens tokens = encode(tokenizer, read_source(file), flags.specials);
+          some = some || !tokens.empty();
+          add(tokens);
+        }
+        if (!some) fail("tokenizer", "--bin needs a text, got none.");
+      });
+  Messages(false).line(concat("wrote   ", shell_path(flags.bin), ", ", grouped(all.size()), " tokens of ",
+                              all.bits(), " bits"));
 }
 
 int encode_texts(const CodingFlags& flags) {

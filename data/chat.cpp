@@ -85,21 +85,22 @@ class ChatFormat::Writer {
   void add(std::string_view form, std::string_view content = "", bool counts = false,
            std::string_view before = "") {
     while (!form.empty()) {
-      const auto token = std::find_if(format_.tokens_.begin(), format_.tokens_.end(),
-                                      [&](const auto& one) { return form.starts_with(one.first); });
-      if (token != format_.tokens_.end()) {
+      const std::pair<std::string_view, int32_t>* token = nullptr;
+      size_t at = std::min(form.find(kContent), form.size());
+      for (const auto& one : format_.tokens_)
+        if (const size_t place = form.find(one.first); place < at) at = place, token = &one;
+      text_ += form.substr(0, at);
+      form.remove_prefix(at);
+      if (token != nullptr) {
         encode();
         push(token->second, counts_from_ != kNowhere);
         counts_from_ = kNowhere;
         form.remove_prefix(token->first.size());
-      } else if (form.starts_with(kContent)) {
+      } else if (!form.empty()) {
         text_ += before;
         if (counts) counts_from_ = text_.size();
         text_ += content;
         form.remove_prefix(kContent.size());
-      } else {
-        text_ += form[0];
-        form.remove_prefix(1);
       }
     }
   }
@@ -127,7 +128,9 @@ class ChatFormat::Writer {
       const auto most = std::min(before.size(), tokens.size());
       while (same < most && before[same] == tokens[same]) ++same;
     }
-    for (size_t i = 0; i < tokens.size(); ++i) push(tokens[i], i >= same);
+    example_.tokens.insert(example_.tokens.end(), tokens.begin(), tokens.end());
+    example_.counts.resize(example_.tokens.size() - tokens.size() + same, false);
+    example_.counts.resize(example_.tokens.size(), true);
     text_.clear();
   }
 
@@ -192,7 +195,7 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     const Message& one = messages[i];
     const std::string_view content = row.trims ? stripped(one.content) : one.content;
     if (one.role == "user") {
-      w.add(row.user, concat(std::exchange(before_user, ""), content));
+      w.add(row.user, std::exchange(before_user, "").append(content));
     } else if (one.role == "assistant" && row.thinks) {
       const auto [raw, answer] = split_thoughts(one);
       const std::string_view thoughts = trimmed_lines(raw);

@@ -58,6 +58,33 @@ class ChatFormat {
   int32_t end_ = 0;
 };
 
+/// The objects of sources of examples, before a tokenizer reads them.
+struct Records {
+  /// What an object has; of a text, a message of no role.
+  enum class Kind { text, question, conversation };
+  struct Record {
+    Kind kind;
+    std::vector<Message> messages;
+    size_t source = 0;  ///< the index of its file
+    int64_t line = 0;   ///< where it begins in the file, counted from 1
+  };
+  std::vector<std::string> files;  ///< for errors
+  std::vector<Record> all;
+  int64_t bad_lines = 0;  ///< that were skipped
+  int64_t line_ends = 0;  ///< CR LF and CR in strings, which became LF
+};
+
+/// The objects of JSON lines (one JSON object on each line) or of a JSON array of such objects: {"messages":
+/// [{"role": ..., "content": ...}, ...]}, {"prompt": ..., "completion": ...}, or {"text": ...}. A message may
+/// have a reasoning_content and a weight, 0 or 1. Other keys are refused, unless they are empty or only say
+/// where the line is from. Strings are changed as texts are. Each source is read by itself. Throws Error,
+/// naming the file and the line, for an object that is none of these, unless `skips_bad`, and if there is
+/// none.
+Records read_records(const std::vector<Source>& sources, const TextRules& rules, bool skips_bad = false);
+
+/// Their texts, one after another: what a tokenizer is made from.
+std::string texts_of(const Records& records);
+
 /// Options of read_examples().
 struct ExampleRules {
   std::string chat_format{};  ///< a name for ChatFormat::of()
@@ -66,28 +93,23 @@ struct ExampleRules {
   int64_t most_tokens = 0;    ///< longer examples are cut at their ends
 };
 
-/// The examples of files, and what was left out.
+/// The examples of files, and what was left out or changed.
 struct Examples {
   ExampleList examples;
   std::vector<int64_t> lines;   ///< of the examples in their files, counted from 1
   std::vector<size_t> sources;  ///< the index of the source of each example
-  int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0;
+  int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0, line_ends = 0;
 
-  /// One line about what was left out; "" if nothing was.
+  /// One line about that; "" if nothing was.
   std::string note() const;
 };
 
-/// The examples of JSON lines (one JSON object on each line) or of a JSON array of such objects: {"messages":
-/// [{"role": ..., "content": ...},
-/// ...]}, {"prompt": ..., "completion": ...}, which is a question with its answer if the tokenizer has a chat
-/// format, else both texts joined, or {"text": ...}, of which all tokens count. BOS precedes the last two, if
-/// the post_processor has one, and an end token follows them. A message may have a reasoning_content and a
-/// weight, 0 or 1. Other keys are refused, unless they are empty or only say where the line is from. Each
-/// source is read by itself. Throws Error, naming the file and the line, for an object that is none of these,
-/// and if there is no example.
-Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
-                       const ExampleRules& rules);
-/// The same for one text; `file` is for errors.
+/// The records as tokens. A prompt with its completion is a question with its answer if the tokenizer has a
+/// chat format, else both texts joined; of a text, all tokens count. BOS precedes the last two, if the
+/// post_processor has one, and an end token follows them. Throws Error, naming the file and the line, for a
+/// record that the tokenizer or the format refuses, and if no example is left.
+Examples read_examples(const Records& records, const Tokenizer& tokenizer, const ExampleRules& rules);
+/// The same for the text of a file.
 Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
                        const ExampleRules& rules);
 

@@ -12,6 +12,7 @@
 #include "gradus/data/stories.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::data {
 namespace {
@@ -107,7 +108,8 @@ Corpus default_corpus() {
     return load_kjv();
   } catch (const Error& error) {
     Corpus corpus = load_stories();
-    corpus.warning = concat("training on stories, because the kjv is not available: ", error.what());
+    corpus.warning =
+        concat("training on stories, because the kjv is not available: ", files::without_op(error.what()));
     return corpus;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -104,13 +105,13 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
 
 void ExampleList::add(const Example& example) {
   Store& store = *store_;
-  for (const int32_t signed_token : example.tokens) {
-    const auto token = static_cast<uint32_t>(signed_token);
-    store.low.push_back(static_cast<uint16_t>(token));
-    if (token >> 16 == 0 && store.high.empty()) continue;
+  const std::vector<int32_t>& tokens = example.tokens;
+  const auto high = [](int32_t token) { return static_cast<uint16_t>(static_cast<uint32_t>(token) >> 16); };
+  if (!store.high.empty() || std::any_of(tokens.begin(), tokens.end(), high)) {
     store.high.resize(store.low.size());
-    store.high.back() = static_cast<uint16_t>(token >> 16);
+    std::transform(tokens.begin(), tokens.end(), std::back_inserter(store.high), high);
   }
+  store.low.insert(store.low.end(), tokens.begin(), tokens.end());  // the low 16 bits
   store.counts.insert(store.counts.end(), example.counts.begin(), example.counts.end());
   store.begins.push_back(std::ssize(store.low));
   ++last_;
@@ -147,6 +148,8 @@ TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t bloc
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
   packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
   packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
+  for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window)
+    targets_.push_back(packed_batch(Split::validation, {&window, 1}).targets());
 }
 
 TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
@@ -268,23 +271,47 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
   };
 }
 
+int64_t TextDataset::validation_targets() const {
+  if (!has_examples()) return std::max<int64_t>(0, validation_.size() - 1);
+  return std::accumulate(targets_.begin(), targets_.end(), int64_t{0});
+}
+
+std::vector<Batch> TextDataset::packed_batches(const std::vector<int64_t>& windows, int64_t batch) const {
+  std::vector<Batch> batches;
+  for (std::span<const int64_t> rest = windows; !rest.empty();) {
+    const auto count = std::min(static_cast<size_t>(batch), rest.size());
+    batches.push_back(packed_batch(Split::validation, rest.first(count)));
+    rest = rest.subspan(count);
+  }
+  return batches;
+}
+
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
   if (!has_examples()) return consecutive_windows(validation_, batch, block_);
-  std::vector<Batch> batches;
-  for (int64_t first = 0; first < std::ssize(packed_[1].windows); first += batch) {
-    std::vector<int64_t> windows(std::min(batch, std::ssize(packed_[1].windows) - first));
-    std::iota(windows.begin(), windows.end(), first);
-    batches.push_back(packed_batch(Split::validation, windows));
-  }
-  return batches;
+  std::vector<int64_t> windows(targets_.size());
+  std::iota(windows.begin(), windows.end(), 0);
+  return packed_batches(windows, batch);
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
-  if (has_examples()) return validation_batches(batch);
+  if (has_examples()) {
+    // Of the targets up to any window, so large a part is in the sample as is wanted of all.
+    const auto part = static_cast<double>(tokens_wanted) / static_cast<double>(validation_targets());
+    int64_t seen = 0, taken = 0;
+    std::vector<int64_t> windows;
+    for (int64_t window = 0; window < std::ssize(targets_); ++window) {
+      const int64_t targets = targets_[static_cast<size_t>(window)];
+      seen += targets;
+      if (static_cast<double>(taken) >= part * static_cast<double>(seen)) continue;
+      windows.push_back(window);
+      taken += targets;
+    }
+    return packed_batches(windows, batch);
+  }
   const int64_t windows = std::max<int64_t>(0, (validation_.size() - 1) / block_);
   const int64_t count = (tokens_wanted + block_ - 1) / block_;
   if (count >= windows) return validation_batches(batch);

@@ -153,6 +153,7 @@ class TextDataset {
 
   /// The whole validation split as consecutive_batches(); empty if there is none.
   std::vector<Batch> validation_batches(int64_t batch) const;
+  int64_t validation_targets() const;  ///< the number of targets of validation_batches()
   /// Evenly spaced windows of the validation split with at least `tokens` targets, the same at every call;
   /// the whole split if it has fewer. Throws Error for batch or tokens below 1.
   std::vector<Batch> validation_sample(int64_t batch, int64_t tokens) const;
@@ -172,11 +173,14 @@ class TextDataset {
   static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone);
   /// The packed windows of these numbers.
   Batch packed_batch(Split split, std::span<const int64_t> windows) const;
+  /// Those of the validation split, `batch` in each batch.
+  std::vector<Batch> packed_batches(const std::vector<int64_t>& windows, int64_t batch) const;
 
   Tokens train_, validation_;
   int64_t block_;
   std::vector<Stretch> stretches_;  // empty: all windows have the same probability
   Packed packed_[2];                // of training and validation; empty for a text
+  std::vector<int64_t> targets_;    // of each window of packed_[1]
 };
 
 }  // namespace gradus::data

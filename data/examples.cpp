@@ -37,81 +37,109 @@ Message message_of(const files::Field& one) {
   return message;
 }
 
-/// An example of one object. `chat` gives the format, which a {"text"} does not need.
-template <class Format>
-Example example_of(const files::Field& line, const Tokenizer& tokenizer, Format&& chat) {
+Records::Record record_of(const files::Field& line) {
+  const auto text = [&](const char* key) { return std::string(line.at(key).text()); };
   if (line.has("messages")) {
     check_members(line, {"messages"});
-    const std::optional<ChatFormat>& format = chat();
-    if (!format)
-      line.at("messages")
-          .refuse("needs a tokenizer with a chat template, got none. Hint: ", Option{"chat-format"},
-                  " chooses a format: ", listed(chat_format_names()), ".");
     std::vector<Message> messages;
     for (const files::Field& one : line.at("messages").items()) messages.push_back(message_of(one));
-    return format->example(messages);
+    return {Records::Kind::conversation, std::move(messages)};
   }
-  const bool has_prompt = line.has("prompt");
-  if (!has_prompt && !line.has("text"))
-    fail("examples", "must have messages, prompt and completion, or text.");
-  has_prompt ? check_members(line, {"prompt", "completion"}) : check_members(line, {"text"});
-  if (has_prompt && chat())
-    return chat()->example({{"user", std::string(line.at("prompt").text())},
-                            {"assistant", std::string(line.at("completion").text())}});
-  Example example{.tokens = tokenizer.encode_from_start(has_prompt ? line.at("prompt").text() : ""),
+  if (line.has("prompt")) {
+    check_members(line, {"prompt", "completion"});
+    return {Records::Kind::question, {{"user", text("prompt")}, {"assistant", text("completion")}}};
+  }
+  if (!line.has("text")) line.refuse("must have messages, prompt and completion, or text.");
+  check_members(line, {"text"});
+  return {Records::Kind::text, {{"", text("text")}}};
+}
+
+/// The example of a record without a chat format.
+Example joined_example(const std::vector<Message>& messages, const Tokenizer& tokenizer) {
+  Example example{.tokens = tokenizer.encode_from_start(messages.size() > 1 ? messages[0].content : ""),
                   .counts = {}};
   example.counts.assign(example.tokens.size(), false);
-  const auto add = [&](const std::vector<int32_t>& tokens, bool counts) {
+  const auto add = [&](const std::vector<int32_t>& tokens) {
     example.tokens.insert(example.tokens.end(), tokens.begin(), tokens.end());
-    example.counts.resize(example.tokens.size(), counts);
+    example.counts.resize(example.tokens.size(), true);
   };
-  add(tokenizer.encode(line.at(has_prompt ? "completion" : "text").text()), true);
-  if (const std::vector<int32_t> ends = tokenizer.eos(); !ends.empty()) add({ends[0]}, true);
+  add(tokenizer.encode(messages.back().content));
+  if (const std::vector<int32_t> ends = tokenizer.eos(); !ends.empty()) add({ends[0]});
   return example;
 }
 
 }  // namespace
 
 std::string Examples::note() const {
-  std::string text;
-  const auto add = [&](int64_t count, const std::string& what) {
-    if (count > 0) text += concat(text.empty() ? "" : "; ", count, " ", what);
-  };
-  add(bad_lines, "bad lines were skipped");
-  add(cut_examples, concat("examples were longer than the context and lost ", cut_tokens, " tokens"));
-  add(without_answer, "examples without a token that counts were left out");
-  return text;
+  return counts_note(
+      {{bad_lines, "bad lines were skipped"},
+       {cut_examples, concat("examples were longer than the context and lost ", cut_tokens, " tokens")},
+       {without_answer, "examples without a token that counts were left out"},
+       {line_ends, kLineEnds}});
 }
 
-Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
-                       const ExampleRules& rules) {
-  return read_examples({Source{file, std::string(jsonl), file}}, tokenizer, rules);
+Records read_records(const std::vector<Source>& sources, const TextRules& rules, bool skips_bad) {
+  Records result;
+  for (const Source& source : sources) {
+    const std::string place = concat(source.place(), ":");
+    each_object(source, [&](int64_t line, std::string_view object) {
+      try {
+        const files::Json json(object, "examples", place + std::to_string(line), line);
+        Records::Record& record = result.all.emplace_back(record_of(json.root()));
+        record.source = result.files.size();
+        record.line = line;
+        for (Message& message : record.messages) {
+          result.line_ends += rules.unify_line_ends(message.content);
+          if (message.reasoning) result.line_ends += rules.unify_line_ends(*message.reasoning);
+        }
+      } catch (const Error&) {
+        if (!skips_bad) throw;
+        ++result.bad_lines;
+      }
+      return true;
+    });
+    result.files.push_back(source.place());
+  }
+  if (result.all.empty())
+    fail("examples", files::plain(sources.front().place()), " must have an example, got none but ",
+         result.bad_lines, " bad lines.");
+  return result;
 }
 
-Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
-                       const ExampleRules& rules) {
-  std::optional<std::optional<ChatFormat>> chat;  // none until an object needs it
-  bool chooses = false;
-  const auto format = [&]() -> const std::optional<ChatFormat>& {
-    chooses = true;
-    if (!chat) chat = ChatFormat::of(tokenizer, rules.chat_format);
-    chooses = false;
-    return *chat;
-  };
+std::string texts_of(const Records& records) {
+  std::string texts = "system\nuser\nassistant\n";
+  for (const Records::Record& record : records.all)
+    for (const Message& message : record.messages) {
+      if (message.reasoning) texts.append(*message.reasoning).append("\n");
+      texts.append(message.content).append("\n");
+    }
+  return texts;
+}
+
+Examples read_examples(const Records& records, const Tokenizer& tokenizer, const ExampleRules& rules) {
   Examples result;
-  const auto add = [&](size_t source, const std::string& file, int64_t number, std::string_view object) {
+  result.bad_lines = records.bad_lines;
+  result.line_ends = records.line_ends;
+  const auto place = [&](const Records::Record& record) {
+    return concat(files::plain(records.files[record.source]), ":", record.line);
+  };
+  std::optional<ChatFormat> chat;
+  const auto is_text = [](const Records::Record& record) { return record.kind == Records::Kind::text; };
+  if (!std::all_of(records.all.begin(), records.all.end(), is_text))
+    chat = ChatFormat::of(tokenizer, rules.chat_format);
+  for (const Records::Record& record : records.all) {
+    if (record.kind == Records::Kind::conversation && !chat)
+      fail("examples", place(record),
+           ": messages needs a tokenizer with a chat template, got none. Hint: ", Option{"chat-format"},
+           " chooses a format: ", listed(chat_format_names()), ".");
     Example one;
     try {
-      const files::Json json(object, "examples", concat(file, ":", number));
-      one = example_of(json.root(), tokenizer, format);
+      one = chat && !is_text(record) ? chat->example(record.messages)
+                                     : joined_example(record.messages, tokenizer);
     } catch (const Error& e) {
-      if (chooses) throw;
-      if (!rules.skips_bad) {
-        if (std::string_view(e.what()).find(concat(file, ":", number)) != std::string_view::npos) throw;
-        fail("examples", files::plain(file), ":", number, ": ", e.what());
-      }
+      if (!rules.skips_bad) fail("examples", place(record), ": ", files::without_op(e.what()));
       ++result.bad_lines;
-      return;
+      continue;
     }
     if (rules.all_count) std::fill(one.counts.begin(), one.counts.end(), true);
     if (const auto most = static_cast<size_t>(rules.most_tokens); most > 0 && one.tokens.size() > most) {
@@ -123,24 +151,25 @@ Examples read_examples(const std::vector<Source>& sources, const Tokenizer& toke
     if (one.tokens.size() < 2 ||
         std::find(one.counts.begin() + 1, one.counts.end(), true) == one.counts.end()) {
       ++result.without_answer;
-      return;
+      continue;
     }
     result.examples.add(one);
-    result.lines.push_back(number);
-    result.sources.push_back(source);
-  };
-  for (size_t i = 0; i < sources.size(); ++i)
-    each_object(sources[i], [&](int64_t line, std::string_view object) {
-      add(i, sources[i].place(), line, object);
-      return true;
-    });
+    result.lines.push_back(record.line);
+    result.sources.push_back(record.source);
+  }
   if (result.examples.empty()) {
     const std::string note = result.note();
-    fail("examples", files::plain(sources.front().place()),
+    fail("examples", files::plain(records.files.front()),
          " must have an example with an answer within the context, got none", note.empty() ? "" : ": ", note,
          ".");
   }
   return result;
+}
+
+Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
+                       const ExampleRules& rules) {
+  const Source source{file, std::string(jsonl), file};
+  return read_examples(read_records({source}, TextRules::of(tokenizer), rules.skips_bad), tokenizer, rules);
 }
 
 }  // namespace gradus::data

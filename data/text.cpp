@@ -1,11 +1,6 @@
 #include "gradus/data/text.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <iostream>
-#include <iterator>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -18,35 +13,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kConvert = "iconv -f UTF-16 -t UTF-8 converts it.";
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // the byte order mark U+FEFF
 
-std::string read_file(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail("text", path, " must be a text file, got a folder.");
-  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
-    fail("text", path, " must be a text file, got no such file. Hint: check its path.");
-  try {
-    std::string bytes = files::read_input(path);
-    if (bytes.empty()) fail("text", path, " must have text in it, got an empty file.");
-    return bytes;
-  } catch (const files::Unreadable& e) {
-    fail("text", path, " must be readable, got '", e.reason(), "'.");
-  }
+enum class Content { text, json, utf16, examples };
+Content content_of(const Source& source);
+
+/// ".txt" for "A.TXT".
+std::string extension(const fs::path& path) {
+  std::string end = path.extension().string();
+  for (char& c : end) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return end;
 }
 
-/// The .txt files in a folder and its subfolders, sorted by path.
+/// The .txt files in a folder and its subfolders, sorted by path. Nothing that may be meant is left out:
+/// other things of such names and links to folders are refused, and a link to nothing is when it is read.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code error;
+  std::error_code error, ignored;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    if (std::error_code ignored; entry->path().extension() == ".txt" && entry->is_regular_file(ignored))
-      files.push_back(entry->path());
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (const fs::file_status status = entry->status(ignored); fs::is_directory(status)) {
+      if (entry->is_symlink(ignored))
+        fail("text", folder, " must have files and folders in it, got a link to a folder, ", path,
+             ". Hint: name that folder, too.");
+    } else if (extension(path) == ".txt") {
+      if (fs::exists(status) && !fs::is_regular_file(status))
+        fail("text", path, " must be a text file, got a pipe, a socket or a device.");
+      files.push_back(path);
+    }
+  }
   if (error) fail("text", folder, " must be readable, got '", error.message(), "'.");
   if (files.empty()) fail("text", folder, " must have files in it whose names end in .txt, got none.");
   std::sort(files.begin(), files.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return files;
+}
+
+/// Whether a text has the byte order mark of UTF-16, or begins with characters of which one byte is 0.
+bool is_utf16(std::string_view bytes) {
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) return true;
+  int zeros[2] = {}, pairs = 0;
+  for (size_t i = 0; i + 1 < std::min<size_t>(bytes.size(), 64); i += 2, ++pairs)
+    for (const size_t j : {0, 1}) zeros[j] += bytes[i + j] == '\0' ? 1 : 0;
+  return pairs > 3 && zeros[0] + zeros[1] == pairs && (zeros[0] == pairs || zeros[1] == pairs);
 }
 
 bool has_mark(const Source& source) { return source.bytes.starts_with(kMark); }
@@ -74,25 +85,9 @@ size_t first_bad_byte(std::string_view text) {
   const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(bytes[offset]));
-  const bool utf16 = bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
   fail("text", source->name, " must be UTF-8, got byte ", byte, " at byte offset ", offset, ", on line ",
-       line, ", where no character starts. Hint: save it as UTF-8",
-       utf16 ? " (it looks like UTF-16: iconv -f UTF-16 -t UTF-8)" : "", ", or train with ",
-       Option{"tokenizer"}, " byte, which reads any file.");
-}
-
-/// Turns CR LF and CR into LF, in place; returns how many there were.
-int64_t unify_line_ends(std::string& text) {
-  int64_t count = 0;
-  size_t to = 0;
-  for (size_t from = 0; from < text.size(); ++from) {
-    const bool carriage_return = text[from] == '\r';
-    if (carriage_return) ++count;
-    if (carriage_return && from + 1 < text.size() && text[from + 1] == '\n') continue;
-    text[to++] = carriage_return ? '\n' : text[from];
-  }
-  text.resize(to);
-  return count;
+       line, ", where no character starts. Hint: save it as UTF-8, or train with ", Option{"tokenizer"},
+       " byte, which reads any file.");
 }
 
 }  // namespace
@@ -108,21 +103,45 @@ TextRules TextRules::of(const Tokenizer& tokenizer) {
   return rules;
 }
 
+int64_t TextRules::unify_line_ends(std::string& text) const {
+  size_t to = one_line_end ? text.find('\r') : text.npos;
+  if (to == text.npos) return 0;
+  int64_t count = 0;
+  for (size_t from = to; from < text.size(); ++from) {
+    const bool carriage_return = text[from] == '\r';
+    if (carriage_return) ++count;
+    if (carriage_return && from + 1 < text.size() && text[from + 1] == '\n') continue;
+    text[to++] = carriage_return ? '\n' : text[from];
+  }
+  text.resize(to);
+  return count;
+}
+
+std::string counts_note(const std::vector<std::pair<int64_t, std::string>>& counts) {
+  std::vector<std::string> notes;
+  for (const auto& [count, what] : counts)
+    if (count > 0) notes.push_back(concat(count, " ", what));
+  return joined(notes, "; ");
+}
+
 std::string Text::note() const {
-  std::string note;
-  if (marks > 0)
-    note = marks == 1 ? "a byte order mark was left out" : concat(marks, " byte order marks were left out");
-  if (line_ends > 0)
-    note += concat(note.empty() ? "" : ", and ",
-                   line_ends == 1 ? "one line end" : concat(line_ends, " line ends"), " with CR ",
-                   line_ends == 1 ? "was" : "were", " read as LF");
-  return note;
+  const std::string counted =
+      counts_note({{marks, "byte order marks were left out"}, {line_ends, kLineEnds}});
+  return concat(counted, counted.empty() || other.empty() ? "" : "; ", other);
 }
 
 Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
   Text result;
   for (const Source& source : sources) result.text += source.bytes;
   result.sha256 = files::sha256(result.text);
+  for (const Source& source : sources) {
+    const Content content = content_of(source);
+    if (rules.characters && content == Content::utf16)
+      fail("text", source.name, " must be UTF-8, got what looks like UTF-16. Hint: ", kConvert);
+    if (content != Content::text && result.other.empty())
+      result.other = concat(source.name, " was read as plain text, although it looks like ",
+                            content == Content::utf16 ? "UTF-16" : "JSON");
+  }
   if (!rules.characters) return result;
 
   result.marks = std::count_if(sources.begin(), sources.end(), has_mark);
@@ -132,7 +151,7 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
       result.text += std::string_view(source.bytes).substr(has_mark(source) ? kMark.size() : 0);
   }
   if (const size_t bad = first_bad_byte(result.text); bad < result.text.size()) refuse(bad, sources);
-  if (rules.one_line_end) result.line_ends = unify_line_ends(result.text);
+  result.line_ends = rules.unify_line_ends(result.text);
   if (result.text.empty() && result.marks > 0)
     fail("text", sources.front().name, " must have text in it, got a byte order mark only.");
   return result;
@@ -152,10 +171,15 @@ std::vector<fs::path> text_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
-Source read_source(const fs::path& path) {
-  if (path != "-") return {concat(path), read_file(path), path};
-  Source source{"the standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
-  if (source.bytes.empty()) fail("text", "the standard input must have text in it, got none.");
+Source read_source(const fs::path& path, bool may_be_empty) {
+  const bool is_file = path != "-";
+  Source source{is_file ? concat(path) : "the standard input", "", is_file ? path : ""};
+  try {
+    source.bytes = is_file ? files::read_input(path) : files::read_standard_input();
+  } catch (const files::Unreadable& e) {
+    fail("text", source.name, " must be readable, got '", e.reason(), "'.");
+  }
+  if (source.bytes.empty() && !may_be_empty) fail("text", source.name, " must have text in it, got none.");
   return source;
 }
 
@@ -178,16 +202,6 @@ std::string_view without_space(std::string_view text) {
   return text;
 }
 
-/// Calls use(object) unless the text is malformed or no object; returns whether it did.
-bool with_object(std::string_view text, const std::function<void(const files::Field&)>& use) {
-  try {
-    const files::Json json(text, "text", "");
-    if (json.root().is_object()) return use(json.root()), true;
-  } catch (const Error&) {  // read_examples() names it.
-  }
-  return false;
-}
-
 /// The first key of a text that begins as an object does, in any lists; or "".
 std::string_view first_key(std::string_view text) {
   size_t at = std::min(text.find('{'), text.size());
@@ -199,11 +213,23 @@ std::string_view first_key(std::string_view text) {
   return is_key ? text.substr(1, at - 1) : "";
 }
 
+/// The end of the list, the object or the string that begins at `at`; npos if it has none.
+size_t end_of_value(std::string_view text, size_t at) {
+  for (int64_t depth = 0; at < text.size(); ++at) {
+    if (text[at] == '[' || text[at] == '{') ++depth;
+    if (text[at] == ']' || text[at] == '}') --depth;
+    if (text[at] == '"')
+      while (++at < text.size() && text[at] != '"') at += text[at] == '\\' ? 1 : 0;
+    if (depth == 0 && at < text.size()) return at + 1;
+  }
+  return text.npos;
+}
+
 /// By its name, or by its first objects, which may be malformed.
-bool is_json(const Source& source) {
-  std::string end = source.path.extension().string();
-  for (char& c : end) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (end == ".jsonl" || end == ".ndjson" || end == ".json") return true;
+Content content_of(const Source& source) {
+  const std::string end = extension(source.path);
+  if (end == ".jsonl" || end == ".ndjson" || end == ".json") return Content::examples;
+  if (is_utf16(source.bytes)) return Content::utf16;
   const auto is_known = [&](std::string_view key) {  // JSON in a .txt file may be text
     return key == "messages" || key == "prompt" || key == "text" || (end != ".txt" && !key.empty());
   };
@@ -213,33 +239,43 @@ bool is_json(const Source& source) {
   try {
     each_object(source, [&](int64_t, std::string_view object) {
       all = all && object.starts_with('{');
-      if (all && !known)
-        whole += with_object(object, [&](const files::Field& field) {
-          for (const auto& [key, value] : field.members()) known = known || is_known(key);
-        });
+      try {
+        if (all && !known) {
+          const files::Json json(object, "text", "");
+          for (const auto& [key, value] : json.root().members()) known = known || is_known(key);
+          ++whole;
+        }
+      } catch (const Error&) {  // read_records() names it.
+      }
       return all && ++count < kLooked;
     });
   } catch (const Error&) {  // A text that begins with [ is no array; an array that is cut is.
   }
   std::string_view bytes = source.bytes;
   while (bytes.starts_with(kMark)) bytes.remove_prefix(kMark.size());
-  return (all && known) || (whole == 0 && is_known(first_key(bytes)));
+  const std::string_view key = whole == 0 ? first_key(bytes) : "";
+  if ((all && known) || is_known(key)) return Content::examples;
+  return (all && whole > 0) || !key.empty() ? Content::json : Content::text;
 }
 
 }  // namespace
 
 bool are_examples(const std::vector<Source>& sources) {
-  const auto other = std::adjacent_find(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
-    return is_json(a) != is_json(b);
-  });
+  const auto is = [](const Source& source) { return content_of(source) == Content::examples; };
+  const auto other = std::adjacent_find(sources.begin(), sources.end(),
+                                        [&](const Source& a, const Source& b) { return is(a) != is(b); });
   if (other != sources.end())
     fail("text", "texts must all be JSONL or none, got ", other->name, " and ", (other + 1)->name,
          ", of which one is.");
-  return !sources.empty() && is_json(sources.front());
+  return !sources.empty() && is(sources.front());
 }
 
 void each_object(const Source& source, const std::function<bool(int64_t, std::string_view)>& use) {
   const std::string_view all = source.bytes;
+  const auto refuse = [&](const std::string& got) {
+    fail("text", source.name, " must be JSON lines or one array of objects, in UTF-8, got ", got);
+  };
+  if (is_utf16(all)) refuse(concat("UTF-16. Hint: ", kConvert));
   size_t at = has_mark(source) ? kMark.size() : 0;
   while (at < all.size() && is_space(all[at])) ++at;
   const bool is_array = at < all.size() && all[at] == '[';
@@ -255,53 +291,28 @@ void each_object(const Source& source, const std::function<bool(int64_t, std::st
     return (object.empty() && !is_array) || use(line_of(begin), object);
   };
   if (!is_array) {
+    const size_t end = at < all.size() && all[at] == '{' ? end_of_value(all, at) : all.npos;
+    if (end != all.npos && all.find('\n', at) < end) refuse("an object over several lines.");
     while (at < all.size()) {
-      const size_t end = std::min(all.find('\n', at), all.size());
-      if (!found(at, end)) return;
-      at = end + 1;
+      const size_t line_end = std::min(all.find('\n', at), all.size());
+      if (!found(at, line_end)) return;
+      at = line_end + 1;
     }
     return;
   }
-  int64_t depth = 0;
-  bool is_first = true;
   size_t begin = at + 1;
-  for (; at < all.size(); ++at) {
-    if (all[at] == '"') {
-      while (++at < all.size() && all[at] != '"') at += all[at] == '\\' ? 1 : 0;
-      continue;
+  for (++at; at < all.size() && all[at] != ']';) {
+    const bool is_value = all[at] == '{' || all[at] == '[' || all[at] == '"';
+    if (all[at] == ',') {
+      if (!found(begin, at)) return;
+      begin = at + 1;
     }
-    if (all[at] == '[' || all[at] == '{') ++depth;
-    if (all[at] == ']' || all[at] == '}') --depth;
-    const bool ends = depth == 0;
-    if (!ends && !(depth == 1 && all[at] == ',')) continue;
-    const bool is_empty = ends && is_first && without_space(all.substr(begin, at - begin)).empty();
-    if (!is_empty && !found(begin, at)) return;
-    begin = at + 1, is_first = false;
-    if (ends) break;
+    at = is_value ? std::min(end_of_value(all, at), all.size()) : at + 1;
   }
-  if (depth != 0 || !without_space(all.substr(std::min(begin, all.size()))).empty())
-    fail("text", source.name, " must be JSON lines or one array of objects, got an array that ",
-         depth != 0 ? "does not end." : "something follows.");
-}
-
-std::string texts_of(const std::vector<Source>& examples) {
-  std::string texts = "system\nuser\nassistant\n";
-  size_t bytes = texts.size();
-  for (const Source& source : examples) bytes += source.bytes.size();
-  texts.reserve(bytes);
-  const auto add = [&](const files::Field& object, std::string_view key) {
-    if (const auto text = object.find(key); text && text->is_text()) texts += concat(text->text(), "\n");
-  };
-  for (const Source& source : examples)
-    each_object(source, [&](int64_t, std::string_view text) {
-      with_object(text, [&](const files::Field& object) {
-        for (const char* key : {"prompt", "completion", "text"}) add(object, key);
-        if (const auto messages = object.find("messages"))
-          for (const files::Field& message : messages->items()) add(message, "content");
-      });
-      return true;
-    });
-  return texts;
+  if (at >= all.size()) refuse("an array that does not end.");
+  const bool is_empty = all[begin - 1] == '[' && without_space(all.substr(begin, at - begin)).empty();
+  if (!is_empty && !found(begin, at)) return;
+  if (!without_space(all.substr(at + 1)).empty()) refuse("an array that something follows.");
 }
 
 Example sequence_of(std::string_view text, const Tokenizer& tokenizer) {

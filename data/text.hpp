@@ -19,6 +19,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gradus/data/dataset.hpp"
@@ -35,7 +36,12 @@ struct TextRules {
   static TextRules of_kind(std::string_view kind);
   /// The rules for an existing tokenizer. If its vocabulary has CR, CR stays.
   static TextRules of(const Tokenizer& tokenizer);
+  /// Changes the line ends of a text, or of a string of an example; returns how many became LF.
+  int64_t unify_line_ends(std::string& text) const;
 };
+inline constexpr const char* kLineEnds = "line ends with CR were read as LF";  ///< for a note
+/// "2 bad lines were skipped; 3 line ends ...": the counts above 0, each with what it is of.
+std::string counts_note(const std::vector<std::pair<int64_t, std::string>>& counts);
 
 /// The content of a file or of the standard input.
 struct Source {
@@ -53,8 +59,9 @@ struct Text {
   std::string sha256;     ///< of the sources' bytes, joined
   int64_t marks = 0;      ///< byte order marks that were dropped
   int64_t line_ends = 0;  ///< CR LF and CR, which became LF
+  std::string other;      ///< which source looks like JSON or UTF-16, but was read as a text; or ""
 
-  /// One line about the changes, or "".
+  /// One line about all that, or "".
   std::string note() const;
 };
 
@@ -66,8 +73,8 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules);
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& paths);
 
 /// Reads a file, or the standard input. Throws Error (one line, naming the file) if it is missing, a folder,
-/// unreadable or empty.
-Source read_source(const std::filesystem::path& path);
+/// unreadable or, unless it may be, empty.
+Source read_source(const std::filesystem::path& path, bool may_be_empty = false);
 
 /// The sources of files and folders. Throws Error as text_files and read_source do, and if `paths` is empty.
 std::vector<Source> read_sources(const std::vector<std::filesystem::path>& paths);
@@ -80,12 +87,9 @@ bool are_examples(const std::vector<Source>& sources);
 
 /// Calls use(line, object) with the text of each object in a source of examples and the number of the line
 /// where it begins, until it returns false. An object may be malformed. Throws Error, naming the source, for
-/// an array that does not end, or that something follows.
+/// an array that does not end, or that something follows, for an object over several lines without an array,
+/// and for UTF-16.
 void each_object(const Source& source, const std::function<bool(int64_t, std::string_view)>& use);
-
-/// The texts in sources of examples, one after another: what a tokenizer is made from. Leaves out objects
-/// that are malformed.
-std::string texts_of(const std::vector<Source>& examples);
 
 /// A text as one sequence: Tokenizer::encode_from_start(), of which the text counts and its prefix does not.
 Example sequence_of(std::string_view text, const Tokenizer& tokenizer);

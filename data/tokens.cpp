@@ -1,8 +1,10 @@
 #include "gradus/data/tokens.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -44,30 +46,40 @@ bool has_wider_numbers(const files::StableFile& file, int64_t width) {
   return some;
 }
 
-/// Refuses a file of another format, which numbers of 16 bits could be, too.
-void check_is_numbers(const std::filesystem::path& path, const files::StableFile& file) {
+/// What a file is that has no numbers of 16 bits, though all its bytes could be such; "" for numbers.
+std::string_view other_format(const files::StableFile& file) {
   constexpr std::string_view kNumpy = "\x93NUMPY";
   std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 4096)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
   const auto is_of_text = [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); };
-  const bool is_text = begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text);
-  if (is_text || begin.starts_with(kNumpy))
-    fail("tokens", path, " must be token numbers and nothing else, got ",
-         is_text ? "a text." : "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.");
+  if (begin.starts_with(kNumpy)) return "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.";
+  return begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text) ? "a text." : "";
 }
 
+using Layout = std::pair<int64_t, int64_t>;
+
 /// Where the numbers of a file begin, and the bytes of each. llm.c's header has 256 numbers of 32 bits: a
-/// kind, a version and the number of tokens.
-std::pair<int64_t, int64_t> layout_of(const files::StableFile& file, int64_t vocab_size) {
+/// kind, a version and the number of tokens; 0 bytes if it is not followed by so many.
+Layout layout_of(const files::StableFile& file, int64_t vocab_size) {
   constexpr int64_t kHeader = 1024;
-  static constexpr std::pair<int32_t, int64_t> kKinds[] = {{20240520, 2}, {20240801, 4}};
+  static constexpr std::array<int64_t, 3> kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
   int32_t header[3] = {};
   if (file.size() > kHeader) file.read(0, reinterpret_cast<char*>(header), sizeof header);
-  for (const auto& [kind, width] : kKinds)
-    if (header[0] == kind && file.size() == kHeader + header[2] * width) return {kHeader, width};
+  for (const auto& [kind, version, width] : kKinds)
+    if (header[0] == kind && header[1] == version)
+      return {kHeader, file.size() == kHeader + header[2] * width ? width : 0};
   int64_t width = width_of(vocab_size);
   while (width < 8 && has_wider_numbers(file, width)) width *= 2;
   return {0, width};
+}
+
+/// The numbers of that many bytes.
+std::string bytes_of(const std::vector<int32_t>& tokens, int64_t width) {
+  std::string bytes(tokens.size() * static_cast<size_t>(width), '\0');
+  for (size_t i = 0; i < tokens.size(); ++i)
+    std::memcpy(bytes.data() + i * static_cast<size_t>(width), &tokens[i],
+                static_cast<size_t>(std::min<int64_t>(width, sizeof tokens[i])));
+  return bytes;
 }
 
 }  // namespace
@@ -77,17 +89,9 @@ Tokens::Tokens(std::vector<int32_t> tokens) : end_(static_cast<int64_t>(tokens.s
               int64_t first, int64_t count, int64_t* to) { std::copy_n(all->begin() + first, count, to); };
 }
 
-Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
-  const auto file = open_file(path);
-  check_is_numbers(path, *file);
-  const auto [begin, width] = layout_of(*file, vocab_size);
-  const int64_t bytes = file->size() - begin;
-  if (bytes <= 0 || bytes % width != 0)
-    fail("tokens", path, " must have token numbers of ", width, " bytes each, got ", bytes, " bytes.");
-  Tokens tokens;
-  tokens.end_ = bytes / width;
-  tokens.bits_ = static_cast<int>(8 * width);
-  tokens.copy_ = [file, begin = begin, width = width](int64_t first, int64_t count, int64_t* to) {
+Tokens::Tokens(std::shared_ptr<const files::StableFile> file, int64_t begin, int64_t width)
+    : end_((file->size() - begin) / width), bits_(static_cast<int>(8 * width)) {
+  copy_ = [file = std::move(file), begin, width](int64_t first, int64_t count, int64_t* to) {
     // Reads the numbers into the end of the memory of the 64-bit ones, so that widening overwrites none
     // before it is read.
     auto* narrow = reinterpret_cast<char*>(to) + count * (static_cast<int64_t>(sizeof(int64_t)) - width);
@@ -98,6 +102,20 @@ Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
       to[i] = static_cast<int64_t>(token);
     }
   };
+}
+
+Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
+  const auto file = open_file(path);
+  if (const std::string_view other = other_format(*file); !other.empty())
+    fail("tokens", path, " must be token numbers and nothing else, got ", other);
+  const auto [begin, width] = layout_of(*file, vocab_size);
+  const int64_t bytes = file->size() - begin;
+  if (width == 0)
+    fail("tokens", path, " must have the tokens that its header of llm.c announces, got ", bytes,
+         " bytes after it.");
+  if (bytes <= 0 || bytes % width != 0)
+    fail("tokens", path, " must have token numbers of ", width, " bytes each, got ", bytes, " bytes.");
+  const Tokens tokens(file, begin, width);
   std::vector<int64_t> piece(static_cast<size_t>(std::min(kPiece, tokens.end_)));
   for (int64_t at = 0; at < tokens.end_; at += kPiece) {
     const int64_t count = std::min(kPiece, tokens.end_ - at);
@@ -111,6 +129,26 @@ Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
            ", counted from 0. Hint: use the tokenizer that made it.");
   }
   return tokens;
+}
+
+Tokens Tokens::write(const std::filesystem::path& path, int64_t vocab_size,
+                     const std::function<void(const Add&)>& write) {
+  Tokens written;
+  for (int64_t width = width_of(vocab_size);; width *= 2) {
+    files::StagedFile staged(path);  // in place of the narrower numbers, which stay open
+    const Add add = [&](const std::vector<int32_t>& tokens) { staged << bytes_of(tokens, width); };
+    if (written.empty()) write(add);
+    for (int64_t at = 0; at < written.size(); at += kPiece)
+      add(written.part(at, std::min(at + kPiece, written.size())).values());
+    staged.finish();
+    const auto file = open_file(staged.temporary());
+    written = Tokens(file, 0, width);
+    if (width < 8 && !(other_format(*file).empty() && layout_of(*file, vocab_size) == Layout(0, width)))
+      continue;
+    staged.put_in_place();
+    files::sync_folder(path.parent_path());
+    return written;
+  }
 }
 
 void Tokens::copy(int64_t first, int64_t count, int64_t* to) const {
@@ -142,13 +180,6 @@ std::string sha256_of_files(const std::vector<std::filesystem::path>& paths) {
     }
   }
   return sum.digest();
-}
-
-std::string token_bytes(const std::vector<int32_t>& tokens, int64_t vocab_size) {
-  const auto width = static_cast<size_t>(width_of(vocab_size));
-  std::string bytes(tokens.size() * width, '\0');
-  for (size_t i = 0; i < tokens.size(); ++i) std::memcpy(bytes.data() + i * width, &tokens[i], width);
-  return bytes;
 }
 
 }  // namespace gradus::data

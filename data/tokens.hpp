@@ -8,8 +8,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace gradus::files {
+class StableFile;
+}
 
 namespace gradus::data {
 
@@ -27,6 +32,12 @@ class Tokens {
   /// the file and the place, for another token, and if the file is empty, has a part of a number or cannot be
   /// read.
   static Tokens open(const std::filesystem::path& path, int64_t vocab_size);
+  /// Takes the next tokens of a file.
+  using Add = std::function<void(const std::vector<int32_t>& tokens)>;
+  /// Replaces a file by the tokens that `write` adds, below `vocab_size`. Each number has the fewest bits,
+  /// 16, 32 or 64, as which open() reads the file. Throws RunError as files::write_atomically().
+  static Tokens write(const std::filesystem::path& path, int64_t vocab_size,
+                      const std::function<void(const Add&)>& write);
 
   int64_t size() const { return end_ - begin_; }  ///< number of tokens
   bool empty() const { return size() == 0; }      ///< whether there are none
@@ -39,6 +50,9 @@ class Tokens {
   std::vector<int32_t> values() const;
 
  private:
+  /// The numbers of `width` bytes from the offset `begin` on.
+  Tokens(std::shared_ptr<const files::StableFile> file, int64_t begin, int64_t width);
+
   Copy copy_;  // from the whole text
   int64_t begin_ = 0, end_ = 0;
   int bits_ = 32;
@@ -47,8 +61,5 @@ class Tokens {
 /// The checksum of the concatenated files, as `cat FILE... | sha256sum` prints it. Throws Error, naming the
 /// file, if one cannot be read.
 std::string sha256_of_files(const std::vector<std::filesystem::path>& paths);
-
-/// The bytes of a file with these tokens of a vocabulary of that size.
-std::string token_bytes(const std::vector<int32_t>& tokens, int64_t vocab_size);
 
 }  // namespace gradus::data

@@ -69,13 +69,10 @@ int64_t modified(const struct stat& status) {
 
 constexpr int kWriterTimeout = 3000;  // ms, for a program to open a named pipe for writing
 
-std::string read_bytes(const fs::path& path, bool takes_pipes) {
-  struct stat status {};
-  const Descriptor descriptor = open_to_read(path, status);
-  const bool is_pipe = S_ISFIFO(status.st_mode), is_regular = S_ISREG(status.st_mode);
-  if (!is_regular && !is_pipe && ::isatty(descriptor) == 0)
-    throw Unreadable(path.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
-  if (!is_regular && !takes_pipes) throw Unreadable(path.string(), "it is a pipe or a device");
+constexpr const char* kStandardInput = "the standard input";
+
+/// All bytes up to the end; `name` is for errors. `waits` for a writer of a named pipe, not forever.
+std::string read_all(int descriptor, const std::string& name, bool waits) {
   // Whether bytes arrive, or a writer closes the pipe, within that time; -1: no limit.
   const auto wait = [&](int milliseconds) {
     pollfd poll{descriptor, POLLIN, 0};
@@ -83,7 +80,7 @@ std::string read_bytes(const fs::path& path, bool takes_pipes) {
   };
   std::string text;
   std::vector<char> buffer(1 << 16);
-  bool has_writer = !is_pipe, waited = false;
+  bool has_writer = !waits, waited = false;
   for (;;) {
     const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
     if (count > 0) {
@@ -93,15 +90,25 @@ std::string read_bytes(const fs::path& path, bool takes_pipes) {
       has_writer = true;
       wait(-1);
     } else if (count < 0 && errno != EINTR) {
-      throw Unreadable(path.string(), std::strerror(errno));
+      throw Unreadable(name, std::strerror(errno));
     } else if (count == 0 && has_writer) {
       return text;
     } else if (count == 0) {
-      if (waited) throw Unreadable(path.string(), "it is a pipe that no program writes to");
+      if (waited) throw Unreadable(name, "it is a pipe that no program writes to");
       has_writer = wait(kWriterTimeout);
       waited = true;
     }
   }
+}
+
+std::string read_bytes(const fs::path& path, bool takes_pipes) {
+  struct stat status {};
+  const Descriptor descriptor = open_to_read(path, status);
+  const bool is_pipe = S_ISFIFO(status.st_mode), is_regular = S_ISREG(status.st_mode);
+  if (!is_regular && !is_pipe && ::isatty(descriptor) == 0)
+    throw Unreadable(path.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
+  if (!is_regular && !takes_pipes) throw Unreadable(path.string(), "it is a pipe or a device");
+  return read_all(descriptor, path.string(), is_pipe);
 }
 
 }  // namespace
@@ -193,6 +200,7 @@ StagedFile::~StagedFile() {
 void StagedFile::end_part(std::string name) { buffer_->end_part(std::move(name)); }
 void StagedFile::finish() { buffer_->finish(); }
 const FileChecksum& StagedFile::checksum() const { return buffer_->checksum(); }
+const fs::path& StagedFile::temporary() const { return buffer_->path(); }
 
 void StagedFile::put_in_place() {
   replace(buffer_->path(), path_);
@@ -239,12 +247,28 @@ void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, p
 
 std::string read_input(const fs::path& path) { return read_bytes(path, /*takes_pipes=*/true); }
 
+std::string read_standard_input() { return read_all(STDIN_FILENO, kStandardInput, /*waits=*/false); }
+
+std::optional<std::string> read_standard_line() {
+  std::string line;
+  for (int c = std::fgetc(stdin); c != EOF; c = std::fgetc(stdin)) {
+    if (c == '\n') return line;
+    line += static_cast<char>(c);
+  }
+  if (std::ferror(stdin)) throw Unreadable(kStandardInput, std::strerror(errno));
+  return line.empty() ? std::nullopt : std::optional(line);
+}
+
 std::string read(const fs::path& path) { return read_bytes(path, /*takes_pipes=*/false); }
 
 void check_replaceable(std::string_view op, std::string_view flag, const fs::path& path,
                        const std::function<bool(std::string_view)>& is_own) {
   std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+    const fs::path folder = path.parent_path();
+    if (folder.empty() || fs::is_directory(folder, ignored)) return;
+    fail(op, flag, " must be a file in a folder that exists, got ", path, ".");
+  }
   std::string beginning(4096, '\0');
   try {
     const StableFile file(path);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -85,6 +86,7 @@ class StagedFile : public std::ostream {
   void put_in_place();
 
   const std::filesystem::path& path() const { return path_; }  ///< the final name
+  const std::filesystem::path& temporary() const;              ///< the name until then
 
  private:
   class Buffer;
@@ -105,9 +107,13 @@ std::string read(const std::filesystem::path& path);
 /// Unreadable, also for folders, for devices without an end, and for a named pipe that no program opens for
 /// writing within seconds.
 std::string read_input(const std::filesystem::path& path);
+/// All bytes of the standard input. Throws Unreadable, also for a folder.
+std::string read_standard_input();
+/// Its next line, without LF; none at the end. Throws as above.
+std::optional<std::string> read_standard_line();
 
-/// Throws Error, naming `op` and its `flag`, unless `path` is new, or an ordinary file of which is_own(its
-/// first 4,096 bytes) is true: files of others are not replaced unasked.
+/// Throws Error, naming `op` and its `flag`, unless `path` is new in a folder that exists, or an ordinary
+/// file of which is_own(its first 4,096 bytes) is true: files of others are not replaced unasked.
 void check_replaceable(std::string_view op, std::string_view flag, const std::filesystem::path& path,
                        const std::function<bool(std::string_view beginning)>& is_own);
 

@@ -33,7 +33,8 @@ std::string shown_key(std::string_view key) {
 /// Stores the values that nlohmann-json reads, without recursion, and refuses values that it wrongly accepts.
 class JsonParser {
  public:
-  JsonParser(std::string_view text, Json& json) : text_(text), json_(json) {}
+  JsonParser(std::string_view text, Json& json, int64_t first_line)
+      : text_(text), json_(json), first_line_(first_line) {}
 
   void parse() {
     if (text_.size() > std::numeric_limits<uint32_t>::max())
@@ -103,7 +104,7 @@ class JsonParser {
 
   [[noreturn]] void refuse(size_t at, std::string_view why) const {
     const std::string_view before = text_.substr(0, at), rest = text_.substr(at);
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto line = first_line_ + std::count(before.begin(), before.end(), '\n');
     const auto size = static_cast<size_t>(std::max(first_code_point(rest).size, 1));
     fail(json_.op_, plain(json_.file_), " must be JSON, got ",
          rest.empty() ? "the end" : in_quotes(rest.substr(0, size)), " at line ", line, ", column ",
@@ -145,12 +146,13 @@ class JsonParser {
 
   std::string_view text_;
   Json& json_;
+  int64_t first_line_;
   std::vector<size_t> open_;  // nodes of lists and objects that are not closed
 };
 
-Json::Json(std::string_view text, std::string op, std::string file)
+Json::Json(std::string_view text, std::string op, std::string file, int64_t first_line)
     : op_(std::move(op)), file_(std::move(file)) {
-  JsonParser(text, *this).parse();
+  JsonParser(text, *this, first_line).parse();
 }
 
 size_t Json::next(size_t node) const {
@@ -306,6 +308,7 @@ void Field::must_have_only(const std::vector<std::string_view>& known) const {
 void check_members(const Field& object, std::span<const std::string_view> known,
                    std::span<const Harmless> harmless, bool is_false_usual) {
   for (const auto& [key, value] : object.members()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string name = concat(" ", key, " "), with_value = concat(" ", key, "=", value.shown(), " ");
     const auto is_it = [&](const Harmless& one) {
       const std::string names = concat(" ", one.names);
@@ -314,9 +317,7 @@ void check_members(const Field& object, std::span<const std::string_view> known,
     const bool is_empty = value.is_null() || (is_false_usual && value.is_flag() && !value.flag()) ||
                           (value.is_text() && value.text().empty()) ||
                           ((value.is_list() || value.is_object()) && value.size() == 0);
-    if (is_empty || std::find(known.begin(), known.end(), key) != known.end() ||
-        std::any_of(harmless.begin(), harmless.end(), is_it))
-      continue;
+    if (is_empty || std::any_of(harmless.begin(), harmless.end(), is_it)) continue;
     value.refuse("is not read and may change the meaning; it must be left out, got ", value.shown(), ".");
   }
 }

@@ -28,8 +28,9 @@ class Json {
  public:
   static constexpr size_t kDeepest = 64;  ///< nested lists and objects
 
-  /// Parses `text`; errors call the reader `op` and the text `file`. Throws Error with line and column.
-  Json(std::string_view text, std::string op, std::string file);
+  /// Parses `text`; errors call the reader `op` and the text `file`, in which it begins on that line. Throws
+  /// Error with line and column.
+  Json(std::string_view text, std::string op, std::string file, int64_t first_line = 1);
   Json(const Json&) = delete;
   Json& operator=(const Json&) = delete;
 

@@ -59,6 +59,11 @@ std::string in_quotes(std::string_view text, size_t most) {
   return concat("'", plain(shown), shown.size() < text.size() ? "...'" : "'");
 }
 
+std::string_view without_op(std::string_view message) {
+  const size_t end = message.starts_with('[') ? message.find("] ") : message.npos;
+  return end == message.npos ? message : message.substr(end + 2);
+}
+
 PlainBuffer::~PlainBuffer() { pass(plain(begun_)); }
 
 PlainBuffer::int_type PlainBuffer::overflow(int_type c) {

@@ -21,6 +21,9 @@ std::string plain_text(std::string_view text);
 /// plain(text) in single quotes, cut after `most` bytes.
 std::string in_quotes(std::string_view text, size_t most = 60);
 
+/// The message of an error without its "[op] ", as a part of the message of another error.
+std::string_view without_op(std::string_view message);
+
 /// A stream buffer that passes plain_text() of its input to another one; characters may come in pieces. Not
 /// thread-safe.
 class PlainBuffer : public std::streambuf {

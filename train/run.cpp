@@ -12,6 +12,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_config.hpp"
@@ -257,7 +258,8 @@ void check_parameters(const nn::Module& model, const files::FolderSnapshot& stat
   try {
     nn::compare_shapes(model.state_shapes(), saved);
   } catch (const Error& e) {
-    fail("train", state.folder(), " must hold the state of this model, got that of another model: ", e.what(),
+    fail("train", state.folder(),
+         " must hold the state of this model, got that of another model: ", files::without_op(e.what()),
          " Use another folder.");
   }
 }

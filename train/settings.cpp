@@ -73,7 +73,7 @@ std::vector<Setting> make_settings() {
                          {.traits = kResumable}),
       row<&Config::text_weights>("text-weights", text, "F",
                                  "Weights of the texts: how often their tokens are read",
-                                 {.range = kFrom0, .traits = kStoredIfSet}),
+                                 {.range = kFrom0, .traits = kStoredIfSet | kOfTexts}),
       row<&Config::tokens>(
           "tokens", text, "FILE",
           "Train on token numbers of 16 bits, as in nanoGPT's .bin files;\nneeds --tokenizer",
@@ -85,12 +85,12 @@ std::vector<Setting> make_settings() {
                              {.traits = kStoredIfSet | kResumable}),
       row<&Config::loss_on>("loss-on", text, "NAME",
                             "JSONL: answers or all; the tokens of examples that the loss counts",
-                            {.traits = kStoredIfSet, .choices = words_of<LossOn>}),
+                            {.traits = kStoredIfSet | kOfExamples, .choices = words_of<LossOn>}),
       row<&Config::skip_bad>("skip-bad", text, "", "JSONL: count bad lines instead of refusing them",
-                             {.traits = kStoredIfSet | kResumable}),
+                             {.traits = kStoredIfSet | kResumable | kOfExamples}),
       row<&Config::chat_format>("chat-format", text, "NAME",
                                 "JSONL: format of conversations [that of the model's chat template]",
-                                {.traits = kStoredIfSet, .choices = data::chat_format_names}),
+                                {.traits = kStoredIfSet | kOfExamples, .choices = data::chat_format_names}),
       row<&Config::chat_tokens>(
           "chat-tokens", text, "",
           "Add the special tokens of conversations to a tokenizer that is\nmade from the text, "

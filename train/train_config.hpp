@@ -133,7 +133,9 @@ struct Setting {
     kOfModel = 4,       ///< stored with a model: --init-from takes it from there
     kPath = 8,          ///< an absolute path, unless it is one of the choices
     kStoredIfSet = 16,  ///< train.json has it only if it is not the default, as of gradus 0.3 on
-    kLoop = 32          ///< a member of LoopOptions: train.json of other models has it too
+    kLoop = 32,         ///< a member of LoopOptions: train.json of other models has it too
+    kOfExamples = 64,   ///< has an effect on examples in JSONL only
+    kOfTexts = 128      ///< has an effect on plain texts only
   };
   /// Finite numbers from `least` to `most`.
   struct Range {

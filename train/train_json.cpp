@@ -4,6 +4,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/precision.hpp"
@@ -94,7 +95,7 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
   try {
     (void)models::architecture(config.model.arch);
   } catch (const Error& e) {
-    fail("train", file, ": ", e.what());
+    fail("train", file, ": ", files::without_op(e.what()));
   }
   return config;
 }

@@ -113,7 +113,7 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
       refuse(name, at, key, " must have a value that --", key, " takes, got ",
              files::in_quotes(values.back()), ".");
     } catch (const Error& e) {  // A flag that parses its value reports the error itself.
-      refuse(name, at, e.what());
+      refuse(name, at, files::without_op(e.what()));
     }
     if (has_empty_path(*option)) refuse(name, at, key, " must be a path, got none.");
   }

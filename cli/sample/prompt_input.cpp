@@ -10,7 +10,6 @@
 #include <clocale>
 #include <cstdio>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "gradus/cli/program/text_output.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -101,9 +101,8 @@ class LineEditor {
 #else
 struct LineEditor {
   std::optional<std::string> ask() {
-    std::string line;
     std::cout << "> " << std::flush;
-    return std::getline(std::cin, line) ? std::optional(line) : std::nullopt;
+    return files::read_standard_line();
   }
 };
 #endif
@@ -147,14 +146,14 @@ std::string clean_prompt(const std::string& name, std::string bytes, const data:
 
 std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenizer) {
   const bool piped = flag == "-";
-  std::string bytes = piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : flag;
+  std::string bytes = piped ? files::read_standard_input() : flag;
   return clean_prompt(piped ? kPiped : "--prompt", std::move(bytes), tokenizer);
 }
 
 std::optional<std::string> read_prompt_line(const data::Tokenizer& tokenizer) {
-  std::string line;
-  if (!std::getline(std::cin, line)) return {};
-  return clean_prompt(kPiped, std::move(line), tokenizer);
+  std::optional<std::string> line = files::read_standard_line();
+  if (!line) return {};
+  return clean_prompt(kPiped, std::move(*line), tokenizer);
 }
 
 void sample_session(const data::Tokenizer& tokenizer, const std::string& greeting, const WriteText& write) {

@@ -32,7 +32,7 @@ void check_stop(const std::vector<std::string>& strings, const data::Tokenizer& 
       (void)tokenizer.encode(string);
     } catch (const Error& e) {
       fail("sample", "--stop must be a text that the model can write, got ", files::in_quotes(string), ": ",
-           e.what());
+           files::without_op(e.what()));
     }
   }
 }

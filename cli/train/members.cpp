@@ -240,6 +240,7 @@ void check_others(const TrainFlags& flags) {
   check_apart("--stop-after", flags.stop_after > 0);
   const auto& text = flags.config.text;
   check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
+  check_apart("--val-text -", flags.config.val_text == "-");
 }
 
 /// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the

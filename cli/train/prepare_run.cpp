@@ -14,6 +14,7 @@
 #include "gradus/data/chat.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
@@ -52,7 +53,7 @@ std::string text_name(const TrainConfig& config) {
 }
 
 bool is_kept(const std::string& file) {
-  return file != "-" && (fs::is_regular_file(file) || fs::is_directory(file));
+  return file.empty() || (file != "-" && (fs::is_regular_file(file) || fs::is_directory(file)));
 }
 
 /// The config of the run in the folder, which --resume continues; none for a new run. Refuses a folder that
@@ -91,6 +92,18 @@ data::Tokenizer make_tokenizer(std::string_view text, const TrainConfig& config)
   return data::Tokenizer::make("bpe", text.substr(0, static_cast<size_t>(part)), config.vocab);
 }
 
+/// Refuses flags that have no effect on this text or on a tokenizer that is not made from it.
+void check_effects(const TrainFlags& flags, const RunText& text, bool makes_tokenizer) {
+  for (const train::Setting& row : train::settings()) {
+    if (!flags.is_given(row.key)) continue;
+    if (row.has(text.examples ? train::Setting::kOfTexts : train::Setting::kOfExamples))
+      fail("train", "--", row.key, text.examples ? " must be left out with" : " must come with",
+           " a --text of JSONL, got ", text.corpus.source, ".");
+  }
+  if (flags.is_given("chat-tokens") && !makes_tokenizer && !flags.resume)
+    fail("train", "--chat-tokens must come with a tokenizer that is made from the text, got another.");
+}
+
 struct RunInput {
   RunText text;
   data::Tokenizer tokenizer;
@@ -102,13 +115,14 @@ RunInput read_input(const TrainFlags& flags, const std::optional<data::Tokenizer
                     std::vector<std::string>& notes) {
   RunText text =
       load_text(config, known ? data::TextRules::of(*known) : data::TextRules::of_kind(config.tokenizer));
+  check_effects(flags, text, !known);
   if (config.text.empty() && config.tokens.empty()) config.corpus = text.corpus.name;
   if (flags.plans_vocab()) config.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
   data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text, config);
   if (!known && tokenizer.vocab_size() < config.vocab && !flags.plans_vocab())
     notes.push_back(concat("the text has pairs for ", grouped(tokenizer.vocab_size()),
                            " tokens, fewer than --vocab ", config.vocab));
-  if (!known && (config.chat_tokens || !text.examples.empty())) tokenizer = data::with_chat(tokenizer);
+  if (!known && (config.chat_tokens || text.examples)) tokenizer = data::with_chat(tokenizer);
   config.model.vocab_size = tokenizer.vocab_size();
   return {std::move(text), std::move(tokenizer)};
 }
@@ -122,8 +136,8 @@ RunInput read_input_again(const TrainFlags& flags, const data::Tokenizer& known,
     throw;
   } catch (const Error& e) {
     if (config.text != saved.text || config.tokens != saved.tokens) throw;
-    fail("train", "the text of a resumed run must be there, got: ", e.what(), " If it has moved, or came ",
-         "from a pipe, --", config.tokens.empty() ? "text" : "tokens",
+    fail("train", "the text of a resumed run must be there, got: ", files::without_op(e.what()),
+         " If it has moved, or came from a pipe, --", config.tokens.empty() ? "text" : "tokens",
          " gives its new place; it must be the same, byte for byte.");
   }
 }
@@ -204,7 +218,8 @@ int64_t planned_members(const TrainFlags& flags, Clock::time_point start) {
   const auto& text = flags.config.text;
   const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
                          !flags.profile.empty() || !flags.config.init_from.empty() ||
-                         std::find(text.begin(), text.end(), "-") != text.end();
+                         std::find(text.begin(), text.end(), "-") != text.end() ||
+                         flags.config.val_text == "-";
   if (is_single || flags.config.minutes < kLeastMinutes) return 1;
   TrainConfig config = flags.config;
   std::vector<std::string> notes;
@@ -267,7 +282,8 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
     resume(run, checkpoint, train::to_json(config) != train::to_json(*saved), notes);
   else if (leads)
     folder->create(run.files, flags.overwrite);
-  const bool text_is_kept = std::all_of(config.text.begin(), config.text.end(), is_kept);
+  const bool text_is_kept =
+      std::all_of(config.text.begin(), config.text.end(), is_kept) && is_kept(config.val_text);
   add_notes(config, text.corpus, *folder, text_is_kept, notes);
   const double bytes = bytes_per_token(tokenizer, *dataset);
   return {.initial_config = std::move(config),

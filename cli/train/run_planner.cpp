@@ -83,8 +83,7 @@ class Planner {
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
     TrainConfig chosen = choose_preset(config);
     if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
-    const int64_t validation = tokens_.dataset(chosen).tokens(data::Split::validation).size();
-    const train::OtherWork other{.eval_targets = std::max<int64_t>(0, validation - 1),
+    const train::OtherWork other{.eval_targets = tokens_.dataset(chosen).validation_targets(),
                                  .sample_tokens = flags_.quiet ? 0 : kClosingSample,
                                  .ranks = ranks};
     const TrainConfig plan =

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/architecture.hpp"
@@ -39,10 +38,11 @@ void load_files(const TrainConfig& config, const data::TextRules& rules, RunText
   if (std::any_of(parts.begin(), parts.end(), is_other) || is_other(own))
     fail("train", "--text and --val-text must all be JSONL or none, got both.");
   if (data::are_examples(parts[0])) {
-    if (!config.text_weights.empty()) fail("train", "--text-weights must be left out with JSONL.");
-    result.corpus.text = data::texts_of(parts[0]) + (own.empty() ? "" : data::texts_of(own));
-    result.examples = std::move(parts[0]);
-    result.validation_examples = std::move(own);
+    result.examples = data::read_records(parts[0], rules, config.skip_bad);
+    result.corpus.text = data::texts_of(*result.examples);
+    if (own.empty()) return;
+    result.validation_examples = data::read_records(own, rules, config.skip_bad);
+    result.corpus.text += data::texts_of(*result.validation_examples);
     return;
   }
   const auto text_of = [&](Sources some, const std::string& of) {
@@ -67,14 +67,8 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   std::vector<fs::path> paths(config.text.begin(), config.text.end());
   for (const std::string& tokens : {config.tokens, config.val_tokens})
     if (!tokens.empty()) paths.emplace_back(tokens);
-  const auto refuse_format = [&] {
-    if (!config.chat_format.empty())
-      fail("train", "--chat-format must come with a --text of JSONL, got it without.");
-  };
-  if (paths.empty()) {
-    refuse_format();
+  if (paths.empty())
     return {config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus), {}};
-  }
 
   RunText result;
   data::Corpus& corpus = result.corpus;
@@ -83,7 +77,6 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   } else {
     load_files(config, rules, result);
   }
-  if (result.examples.empty()) refuse_format();
   const fs::path& first = paths.front();
   corpus.name = first == "-" ? "stdin" : first.stem().string();
   corpus.source =
@@ -104,8 +97,8 @@ RunTokens::RunTokens(const RunText& text, const data::Tokenizer& tokenizer, cons
     if (has_own_validation_) validation_ = opened(config.val_tokens);
     return;
   }
-  has_own_validation_ = !text.validation.empty() || !text.validation_examples.empty();
-  if (!text.examples.empty()) {
+  has_own_validation_ = !text.validation.empty() || text.validation_examples;
+  if (text.examples) {
     read_examples(text, tokenizer, config);
     return;
   }
@@ -131,15 +124,15 @@ void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokeni
                                  .all_count = config.loss_on == train::LossOn::all,
                                  .skips_bad = config.skip_bad,
                                  .most_tokens = config.model.block_size + 1};
-  const auto noted = [&](const std::vector<data::Source>& sources, const char* what) {
-    data::Examples read = data::read_examples(sources, tokenizer, rules);
+  const auto noted = [&](const data::Records& records, const char* what) {
+    data::Examples read = data::read_examples(records, tokenizer, rules);
     if (const std::string note = read.note(); !note.empty()) notes_.push_back(what + note);
     return read.examples;
   };
   data::ExampleList &train = examples_[0], &validation = examples_[1];
-  train = noted(text.examples, "");
+  train = noted(*text.examples, "");
   if (has_own_validation_) {
-    validation = noted(text.validation_examples, "of --val-text, ");
+    validation = noted(*text.validation_examples, "of --val-text, ");
   } else if (config.val_fraction > 0) {
     const auto count =
         static_cast<int64_t>(std::ceil(static_cast<double>(train.size()) * config.val_fraction));

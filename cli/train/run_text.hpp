@@ -1,8 +1,10 @@
 // The text of a run (files, folders or a corpus) and its tokens; or files of token numbers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "gradus/data/chat.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/text.hpp"
@@ -15,7 +17,7 @@ struct RunText {
   std::vector<size_t> sizes{};  ///< bytes of each file or folder of config.text, if they have weights
   std::string validation{};     ///< of config.val_text
   /// Of config.text and config.val_text, if they are examples in JSON. corpus.text has the texts of both.
-  std::vector<data::Source> examples{}, validation_examples{};
+  std::optional<data::Records> examples{}, validation_examples{};
 };
 
 /// Reads the token numbers, the files (by `rules`) or the corpus that the config names; else the default

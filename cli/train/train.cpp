@@ -42,10 +42,6 @@ using train::TrainConfig;
 
 constexpr int64_t kLoggedSample = 64;  // tokens, after each evaluation
 
-int64_t validation_targets(const PreparedRun& prepared) {
-  return prepared.dataset->tokens(data::Split::validation).size() - 1;
-}
-
 /// Whether the run writes files for TensorBoard: on request, and if it is resumed and has some.
 bool writes_event_files(const TrainFlags& flags) {
   return flags.tensorboard || (flags.resume && std::filesystem::exists(run_path(flags) / "tensorboard"));
@@ -53,7 +49,7 @@ bool writes_event_files(const TrainFlags& flags) {
 
 /// Whether evaluations during the run read a part of the validation split only.
 bool evaluates_sample(const PreparedRun& prepared) {
-  return data::count_targets(prepared.run.validation) < validation_targets(prepared);
+  return data::count_targets(prepared.run.validation) < prepared.dataset->validation_targets();
 }
 
 /// "mini, llama: 4 layers, ...": the start and the shape of the model.
@@ -185,7 +181,7 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
       trainer,
       {.eval_tokens = data::count_targets(prepared.run.validation),
        .last_eval_tokens =
-           is_sample ? train::last_eval_tokens(prepared.config(), validation_targets(prepared)) : 0,
+           is_sample ? train::last_eval_tokens(prepared.config(), prepared.dataset->validation_targets()) : 0,
        .sample_every = flags.sample_every,
        .sample = [&] { return sample(120); },
        .evaluated = [&] { page.write(); },
@@ -214,7 +210,7 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
 void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::RunReport& report,
                    const Messages& messages) {
   const TrainConfig& config = prepared.config();
-  const int64_t tokens = train::last_eval_tokens(config, validation_targets(prepared));
+  const int64_t tokens = train::last_eval_tokens(config, prepared.dataset->validation_targets());
   std::vector<data::Batch> batches;
   try {
     batches = validation_batches(*prepared.dataset, config.model, tokens);
@@ -230,7 +226,7 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
                    const train::RunReport& report, const std::string& program, const Messages& messages) {
   const data::Corpus& corpus = prepared.corpus;
   const double bytes = prepared.bytes_per_token;
-  const int64_t targets = validation_targets(prepared);
+  const int64_t targets = prepared.dataset->validation_targets();
   messages.line(concat("\ndone    ", steps_text(report.steps), ", ", duration(report.seconds), ", ",
                        short_number(report.tokens_per_s), " tokens/s"));
   if (report.val_loss)

@@ -120,15 +120,14 @@ void TrainFlags::settle(CLI::App& verb) {
 void TrainFlags::check_others() const {
   if (!profile.empty()) {
     const std::filesystem::path file = std::filesystem::absolute(profile);
-    if (std::filesystem::is_directory(file) || !std::filesystem::is_directory(file.parent_path()))
-      fail("train", "--profile must be a file in a folder that exists, got ", profile, ".");
     files::check_replaceable("train", "--profile", file,
                              [](std::string_view text) { return text.starts_with(train::kTraceBegin); });
   }
-  const auto check_apart = [](const char* a, const char* b, bool both) {
+  const auto check_apart = [](const std::string& a, const char* b, bool both) {
     if (both) fail("train", a, " and ", b, " must not come together, got both.");
   };
-  check_apart("--val-tokens", "--val-fraction", is_given("val-tokens") && is_given("val-fraction"));
+  for (const std::string flag : {"val-tokens", "val-text"})
+    check_apart("--" + flag, "--val-fraction", is_given(flag) && is_given("val-fraction"));
   check_apart("--steps", "--minutes", is_given("steps") && config.minutes > 0);
   check_apart("--earlier-steps", "--minutes", is_given("earlier-steps") && config.minutes > 0);
   check_apart("--resume", "--overwrite", resume && overwrite);
@@ -145,6 +144,7 @@ TrainConfig TrainFlags::on_preset(const std::string& name) const {
   if (merged.lr != preset.lr && !is_given("min-lr")) merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
   for (std::string& file : merged.text)
     if (file != "-") file = absolute_path(file);
+  if (!merged.val_text.empty() && merged.val_text != "-") merged.val_text = absolute_path(merged.val_text);
   for (const Setting& row : train::settings())
     if (row.has(train::Setting::kPath))
       row.visit(merged, []<class T>(T& path) {

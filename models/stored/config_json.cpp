@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 
@@ -112,7 +113,7 @@ DecoderConfig config_from_json(std::string_view text, const std::string& file) {
   try {
     config.validate();
   } catch (const Error& e) {
-    fail("load_config", file, ": ", e.what());
+    fail("load_config", file, ": ", files::without_op(e.what()));
   }
   root.finish(kHarmless);
   return config.reduced();

@@ -162,7 +162,7 @@ class StoredModel {
     try {
       nn::compare_shapes(wanted, shapes_);
     } catch (const Error& e) {
-      refuse(e.what());
+      refuse(files::without_op(e.what()));
     }
   }
 

@@ -51,9 +51,9 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   place.scratch.file("t\xff.txt", train::small_text());
   std::filesystem::create_directory(place.scratch.path("folder"));
   const std::pair<const char*, const char*> table[] = {
-      {"--text @empty.txt", "must have text in it, got an empty file"},
+      {"--text @empty.txt", "must have text in it, got none"},
       {"--text @folder", "must have files in it whose names end in .txt, got none."},
-      {"--text @none.txt", "no such file"},
+      {"--text @none.txt", "No such file"},
       {"--text @text.txt --block 100000", "100001 tokens"},
       {"--text @latin1.txt", "UTF-8"},
       {"--text @text.txt --corpus kjv", "--text and --corpus must not come together"},
@@ -90,15 +90,37 @@ TEST_CASE("an empty path, of a variable that was not set, is none") {
   check_refused({"tokenizer", "encode", ""}, {"must be a path, got none"});
 }
 
-TEST_CASE("a link that leads nowhere, or to itself, is no text, and no reason to stop") {
+TEST_CASE("a folder of texts has nothing else of such names, and is no stream") {
   const Place place;
   const std::string folder = place.scratch.path("texts");
   std::filesystem::create_directory(folder);
   std::filesystem::copy_file(place.text, folder + "/a.txt");
+  const auto refused = [&](const std::string& name, const char* words) {
+    check_refused(args("train --preset tiny --steps 1 --text", folder), {name, words});
+    std::filesystem::remove(folder + "/" + name);
+  };
   std::filesystem::create_symlink("loop.txt", folder + "/loop.txt");
-  std::filesystem::create_symlink("nowhere", folder + "/lost.txt");
-  CHECK(call("train --preset tiny --steps 1 --text", folder, "--out", place.out, "--quiet").code == 0);
   check_refused({"sample", folder + "/loop.txt/run"}, {"loop.txt"});
+  refused("loop.txt", "Too many levels of symbolic links");
+  std::filesystem::create_symlink("nowhere", folder + "/lost.txt");
+  refused("lost.txt", "No such file");
+  REQUIRE(::mkfifo((folder + "/pipe.txt").c_str(), 0600) == 0);
+  refused("pipe.txt", "got a pipe, a socket or a device");
+  std::filesystem::create_directory_symlink(".", folder + "/again");
+  refused("again", "got a link to a folder");
+  std::filesystem::create_directory(folder + "/more.txt");
+  const std::string gradus = concat("'", program_file(), "' ");
+  const auto run = [&](const std::string& verb) { return run_shell(gradus + verb + " <'" + folder + "'"); };
+  REQUIRE(call("train --preset tiny --steps 1 --text", folder, "--out", place.out, "--quiet").code == 0);
+  for (const std::string& verb : std::vector<std::string>{
+           "train --text -", "tokenizer encode '" + place.out + "'", "eval '" + place.out + "' --text -",
+           "sample '" + place.out + "' --prompt -"}) {
+    INFO(verb);
+    const Outcome outcome = run(verb);
+    CHECK(outcome.code == 2);
+    CHECK(lines_of(outcome.err).size() == 1);
+    CHECK_HAS(outcome.err, "the standard input", "Is a directory");
+  }
 }
 
 TEST_CASE("numbers must make sense") {

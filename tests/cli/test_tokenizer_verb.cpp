@@ -117,7 +117,8 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
                 {"did you mean --json? gradus tokenizer encode --help"});
   check_refused(args("tokenizer encode", place.scratch.path("none")),
                 {"must be a folder or a tokenizer.json"});
-  check_refused(args("tokenizer encode", place.folder, place.scratch.path("none")), {"cannot read ", "none"});
+  check_refused(args("tokenizer encode", place.folder, place.scratch.path("none")),
+                {"must be readable, got", "none"});
   check_refused(args("tokenizer encode", place.folder, place.text, "--json"),
                 {"--json takes the standard input"});
   check_refused(args("tokenizer decode", place.folder),
@@ -125,9 +126,11 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
   check_refused(args("tokenizer decode", place.folder), {"got '99999999999'"}, {.stdin_text = "99999999999"});
   check_refused(args("tokenizer train", place.text, "--out", place.folder, "--vocab 300"),
                 {"--out must be a folder without a tokenizer", "--overwrite replaces it"});
+  check_refused(args("tokenizer train", place.text, "--out", place.text, "--vocab 300"),
+                {"--out must be a folder, got a file"});
   const std::string bad = place.scratch.file("bad.jsonl", "{bad}\n");
   check_refused(args("tokenizer train", bad, "--out", place.scratch.path("new"), "--vocab 300"),
-                {"must have messages, prompt and completion, or text, got none"});
+                {"[examples] " + bad + ":1 must be JSON"});
   check_refused(args("tokenizer train", place.text, "--out", place.scratch.path("new"), "--vocab 256"),
                 {"--vocab must be a whole number from 257 to 10000000, got 256."});
   const std::string before = read(place.folder + "/merges.txt");

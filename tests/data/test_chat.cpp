@@ -73,7 +73,7 @@ TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") 
   CHECK_HAS(error_of_line("{\"text\":", tokenizer), "a.jsonl:2 must be JSON");
   CHECK_HAS(error_of_line("[]", tokenizer), "a.jsonl:2");
   CHECK_HAS(error_of_line("{\"txt\":\"a\"}", tokenizer),
-            "a.jsonl:2: ", "messages, prompt and completion, or text");
+            "[examples] a.jsonl:2 must have messages, prompt and completion, or text.");
   CHECK_HAS(error_of_line("{\"text\":3}", tokenizer), "text must be a string, got 3");
   CHECK_HAS(error_of_line("{\"text\":\"xyz\"}", tokenizer), "a.jsonl:2");
   CHECK_HAS(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),
@@ -88,6 +88,25 @@ TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") 
   CHECK_HAS(read.note(), "2 bad lines were skipped; 1 examples were longer");
   CHECK_HAS(testing::error_of([&] { (void)read_examples("\n", "a.jsonl", tokenizer, {}); }),
             "must have an example");
+  // Lines are those of the file, in an object of several lines as well.
+  CHECK_HAS(testing::error_of([&] {
+              (void)read_examples("[\n{\"text\": \"a\"},\n{\n  \"text\": b\n}]", "a.json", tokenizer, {});
+            }),
+            "[examples] a.json:3 must be JSON, got 'b' at line 4, column 11");
+  CHECK(error_of_line("{\"text\":\"xyz\"}", tokenizer).rfind('[') == 0);  // one prefix
+
+  // Strings have the line ends of a text of characters.
+  const std::string cr = R"({"prompt":"a\r\nb","completion":"b\ra"})"
+                         "\n"
+                         R"({"text":"a\nb"})";
+  const Records one = read_records({{"a.jsonl", cr}}, TextRules::of_kind("char")),
+                other = read_records({{"a.jsonl", cr}}, {});
+  CHECK(texts_of(one) == "system\nuser\nassistant\na\nb\nb\na\na\nb\n");
+  CHECK(texts_of(other) == "system\nuser\nassistant\na\r\nb\nb\ra\na\nb\n");
+  const Examples ends = read_examples(cr, "a.jsonl", Tokenizer::characters("ab\n"), {});
+  CHECK(ends.note() == "2 line ends with CR were read as LF");
+  CHECK(ends.examples[0].tokens == std::vector<int32_t>{1, 0, 2, 2, 0, 1});
+  CHECK(read_examples(cr, "a.jsonl", Tokenizer::characters("ab\r\n"), {}).note().empty());
 }
 
 TEST_CASE("examples are packed whole, each epoch in another order of the same windows") {
@@ -132,6 +151,21 @@ TEST_CASE("examples are packed whole, each epoch in another order of the same wi
   CHECK(testing::difference(draw(3, unused, windows).x, first.x) != "");
   CHECK(dataset.validation_batches(4).size() == 1);
   CHECK(count_targets(dataset.validation_batches(4)) == 1);
+  CHECK(dataset.validation_targets() == 1);
+  // A sample of the windows has as many targets as are wanted, or a window more, from the whole split.
+  const TextDataset validated({examples[0]}, examples, 8, 3);
+  const std::vector<Batch> all = validated.validation_batches(1);
+  CHECK(count_targets(all) == 44);
+  CHECK(validated.validation_targets() == 44);
+  for (const int64_t wanted : {1, 10, 27, 43, 44, 1000}) {
+    const std::vector<Batch> some = validated.validation_sample(2, wanted);
+    INFO(wanted);
+    CHECK(count_targets(some) >= std::min<int64_t>(wanted, 44));
+    CHECK(count_targets(some) < wanted + 8);
+  }
+  const Tensor last = validated.validation_sample(1, 22).back().x;  // spread over all
+  CHECK(
+      (testing::difference(last, all.end()[-1].x) == "" || testing::difference(last, all.end()[-2].x) == ""));
   const TextDataset alone(examples, {}, 8, 3, /*alone=*/true);
   const Batch one = alone.shuffled_batches(5)(20, unused, 0);
   CHECK(amax(one.more[0].slice(1, 0, 1)).item() == 0);

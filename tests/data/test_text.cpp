@@ -39,14 +39,14 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
   const auto error = [&](const fs::path& path) {
     return error_of([&] { read_text({folder / "good.txt", path}, {}); });
   };
-  CHECK(error(folder / "none.txt") == "[text] " + quoted(folder / "none.txt") +
-                                          " must be a text file, got no such file. Hint: check its path.");
+  CHECK(error(folder / "none.txt") ==
+        "[text] " + quoted(folder / "none.txt") + " must be readable, got 'No such file or directory'.");
   fs::create_directory(folder / "none");
   write_file(folder / "none/a.text", "not this");
   CHECK(error(folder / "none") ==
         "[text] " + quoted(folder / "none") + " must have files in it whose names end in .txt, got none.");
   CHECK(error(folder / "empty.txt") ==
-        "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
+        "[text] " + quoted(folder / "empty.txt") + " must have text in it, got none.");
   CHECK(error(folder / "good.txt/below") ==
         "[text] " + quoted(folder / "good.txt/below") + " must be readable, got 'Not a directory'.");
   CHECK_THROWS_WITH(read_text({}, {}), "[text] there must be at least one file, got none.");
@@ -64,7 +64,7 @@ TEST_CASE("a text of characters has no byte order mark and one kind of line end"
   CHECK(text.text == "one\ntwo\nthree\nfour\n\n");
   CHECK(text.marks == 1);
   CHECK(text.line_ends == 4);
-  CHECK(text.note() == "a byte order mark was left out, and 4 line ends with CR were read as LF");
+  CHECK(text.note() == "1 byte order marks were left out; 4 line ends with CR were read as LF");
   CHECK(text.sha256 == gradus::files::sha256(kMark + "one\r\ntwo\rthree\nfour\r\r\n"));
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("each file loses its own mark, and what belongs together may lie in tw
   CHECK(text.text == "one\ntwo" + euro + "\n");
   CHECK(text.marks == 2);
   CHECK(text.line_ends == 2);
-  CHECK(text.note() == "2 byte order marks were left out, and 2 line ends with CR were read as LF");
-  CHECK(characters("a\r").note() == "one line end with CR was read as LF");
-  CHECK(characters(kMark + "a").note() == "a byte order mark was left out");
+  CHECK(text.note() == "2 byte order marks were left out; 2 line ends with CR were read as LF");
+  CHECK(characters("a\r").note() == "1 line ends with CR were read as LF");
+  CHECK(characters(kMark + "a").note() == "1 byte order marks were left out");
 }
 
 TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and its line") {
@@ -102,7 +102,10 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
   CHECK_HAS(error({{"a.txt", "caf\xC3"}}), "a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1");
   CHECK_HAS(error({{"a.txt", "good"}, {"b.txt", "\xF6"}}),
             "b.txt must be UTF-8, got byte 0xf6 at byte offset 0");
-  CHECK_HAS(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}), "it looks like UTF-16");
+  for (const std::string& bytes : {std::string("\xFF\xFEh\0i\0", 6), std::string("A\0 \0l\0i\0n\0e\0", 12)}) {
+    CHECK_HAS(error({{"a.txt", bytes}}), "a.txt must be UTF-8, got what looks like UTF-16. Hint: iconv ");
+    CHECK_HAS(make_text({{"a.txt", bytes}}, kBytes).note(), "a.txt was read as plain text, although it");
+  }
 }
 
 TEST_CASE("a file with nothing but a byte order mark has no text in it") {
@@ -149,6 +152,8 @@ TEST_CASE("objects are those of JSON lines or of an array, with the lines where 
   CHECK(objects_of("[{}, \"a") == "1:{} error");
   CHECK(objects_of("[{}] {}") == "1:{} error");
   CHECK(objects_of(std::string(200'000, '[')) == "error");
+  for (const char* bad : {"{\n\"a\": 1\n}\n", "{\"a\": [\n1]} {}", "\xFF\xFE{\0}\0"})
+    CHECK(objects_of(bad) == "error");
 }
 
 TEST_CASE("examples are known by a name of JSON or by a member that only they have") {
@@ -165,7 +170,11 @@ TEST_CASE("examples are known by a name of JSON or by a member that only they ha
     CHECK(is(path, "{\"messages\": []}"));
     CHECK_FALSE(is(path, "One line.\n" + line));
     CHECK_FALSE(is(path, line + "says that\n"));
-    CHECK(is(path, "{\"a\": 1}\n{\"b\": 2}\n") == (path != "a.txt"));
+    const std::string others = "{\"a\": 1}\n{\"b\": 2}\n";
+    CHECK(is(path, others) == (path != "a.txt"));
+    for (const std::string& text : {others, "{\n" + others})
+      CHECK_HAS(make_text({{"x", text, path}}, kBytes).note(),
+                "x was read as plain text, although it looks like");
     CHECK(is(path, "[" + question + ","));
     CHECK_FALSE(is(path, "{}\n"));
     for (const std::string bad : {"{\"text\": \"a\", \"text\": 1}", "{\n \"prompt\" : 1}",
@@ -178,9 +187,6 @@ TEST_CASE("examples are known by a name of JSON or by a member that only they ha
   CHECK(error_of([&] {
           (void)are_examples({{"a", line}, {"b", line}, {"c", "text"}});
         }) == "[text] texts must all be JSONL or none, got b and c, of which one is.");
-  CHECK(texts_of({{"a", line + "{bad\n[1]\n{\"prompt\": 1, \"completion\": \"c\"}"},
-                  {"b", "[{\"messages\": [{\"role\": \"user\", \"content\": \"q\"}]}]"}}) ==
-        "system\nuser\nassistant\na\nc\nq\n");
 }
 
 TEST_CASE("a folder is its .txt files and those below, in the order of their paths") {
@@ -189,13 +195,13 @@ TEST_CASE("a folder is its .txt files and those below, in the order of their pat
   write_file(folder / "b/deep/z.txt", "3");
   write_file(folder / "b.txt", "4");
   write_file(folder / "a.txt", "2");
-  write_file(folder / "B.txt", "1");
+  write_file(folder / "B.TXT", "1");
   write_file(folder / "notes.md", "not this");
   write_file(folder / "c", "nor this");
   std::vector<std::string> names;
   for (const fs::path& file : text_files({folder.path()}))
     names.push_back(file.lexically_relative(folder.path()).string());
-  CHECK(names == std::vector<std::string>{"B.txt", "a.txt", "b.txt", "b/deep/z.txt"});
+  CHECK(names == std::vector<std::string>{"B.TXT", "a.txt", "b.txt", "b/deep/z.txt"});
   const Text text = read_text({folder / "a.txt", folder.path()}, {});
   CHECK(text.text == "21243");
   CHECK(text.sha256 == gradus::files::sha256("21243"));

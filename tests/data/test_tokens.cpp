@@ -103,13 +103,30 @@ TEST_CASE("checksums are those of the files joined, and what is written comes ba
   CHECK(sha256_of_files({folder / "a", folder / "b"}) == files::sha256("onetwo"));
   CHECK_ERROR(sha256_of_files({folder / "c"}), "No such file");
 
-  const std::vector<int32_t> tokens{0, 1, 255, 256, 65'535};
-  for (const int64_t vocab_size : {65'536, 65'537}) {
-    std::ofstream(folder / "t.bin", std::ios::binary) << token_bytes(tokens, vocab_size);
-    CHECK(Tokens::open(folder / "t.bin", vocab_size).values() == tokens);
-  }
-  CHECK(token_bytes({513}, 65'536) == "\x01\x02");
-  CHECK(token_bytes({66'051}, 65'537) == std::string("\x03\x02\x01\0", 4));
+  const auto write = [&](const std::vector<int32_t>& tokens, int64_t vocab_size) {
+    const Tokens written =
+        Tokens::write(folder / "t.bin", vocab_size, [&](const Tokens::Add& add) { add(tokens); });
+    const Tokens read = Tokens::open(folder / "t.bin", vocab_size);
+    CHECK(read.values() == tokens);
+    CHECK(written.values() == tokens);
+    CHECK(written.bits() == read.bits());
+    std::ifstream file(folder / "t.bin", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(write({513}, 65'536) == "\x01\x02");
+  CHECK(write({66'051}, 70'000) == std::string("\x03\x02\x01\0", 4));
+  CHECK(write({513, 0, 513, 0, 513, 0, 513, 0}, 8'000).size() == 64);  // wide enough to be known
+  CHECK(write({8224, 8224, 8224, 8224}, 65'536).size() == 16);         // no text of 8 spaces
+  Generator random(7);
+  for (int64_t size = 1; size < 40; size += size < 18 ? 1 : 7)
+    for (const int64_t vocab_size : {2, 300, 65'536, 100'000})
+      for (const int64_t kept : {1, 2, 4}) {  // of so many places one has a number, the others 0
+        std::vector<int32_t> tokens;
+        for (int64_t i = 0; i < size; ++i)
+          tokens.push_back(i % kept == 0 ? static_cast<int32_t>(random.below(vocab_size)) : 0);
+        INFO(size << " tokens of " << vocab_size << ", one of " << kept);
+        (void)write(tokens, vocab_size);
+      }
 }
 
 TEST_CASE("numbers of 32 bits are known by their zeros, by the vocabulary or by the header of llm.c") {
@@ -144,6 +161,9 @@ TEST_CASE("numbers of 32 bits are known by their zeros, by the vocabulary or by 
   file.insert(file.end(), {5, 1, 6, 0, 7, 0});
   CHECK(read(file, 70'000) == Values{65'541, 6, 7});
   CHECK(Tokens::open(folder / "t.bin", 70'000).bits() == 32);
+  file.pop_back();  // cut
+  file.pop_back();
+  CHECK_HAS(error_of([&] { read(file, 70'000); }), "header of llm.c announces, got 8 bytes after it.");
 }
 
 }  // namespace gradus::test_tokens

@@ -123,9 +123,9 @@ int64_t cost(const Reader& reader, const std::string& input) {
 /// What a run makes of a file of examples: their text, their tokens, and windows.
 void prepare_run(std::string_view jsonl) {
   const data::Tokenizer tokenizer = data::Tokenizer::bytes();
-  const std::vector<data::Source> sources{{"file", std::string(jsonl)}};
-  const std::string texts = data::texts_of(sources);
-  const data::Examples read = data::read_examples(sources, tokenizer, {.most_tokens = 512});
+  const data::Records records = data::read_records({{"file", std::string(jsonl)}}, {});
+  const std::string texts = data::texts_of(records);
+  const data::Examples read = data::read_examples(records, tokenizer, {.most_tokens = 512});
   const data::TextDataset dataset(read.examples, {}, 512, /*seed=*/1);
   if (dataset.tokens(data::Split::train).size() < std::ssize(jsonl) / 2) throw Fault("tokens are lost");
 }

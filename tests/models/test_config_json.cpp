@@ -219,8 +219,7 @@ const Bad kBadGpt2[] = {
     {R"({"scale_attn_weights": false})", "scale_attn_weights must be true, got false."},
     {R"({"pruned_heads": {"0": [1]}})", "it must be left out, got an object of 1."},
     {R"({"n_inner": 63})", "n_inner must be null or 64, got 63."},
-    {R"({"n_embd": 4611686018427387904})",
-     "[decoder] `n_embd` must be in [1, 1000000], got 4611686018427387904."},
+    {R"({"n_embd": 4611686018427387904})", "`n_embd` must be in [1, 1000000], got 4611686018427387904."},
     {R"({"n_positions": null})", "f must have a field 'n_positions'."},
     {R"({"n_layer": 2.5})", "n_layer must be a whole number of 64 bits, got 2.5."},
     {R"({"resid_pdrop": "x"})", "resid_pdrop must be a number, got 'x'."},
@@ -232,7 +231,7 @@ const Bad kBadGpt2[] = {
 const Bad kBadLlamas[] = {
     {R"({"hidden_act": "gelu"})", "hidden_act must be 'silu' or 'swish', got 'gelu'."},
     {R"({"head_dim": 7})",
-     "[decoder] `n_head` must divide `n_embd` into heads of an even size with `arch` llama, got 4 and 16."},
+     "`n_head` must divide `n_embd` into heads of an even size with `arch` llama, got 4 and 16."},
     {R"({"mlp_bias": true})",
      "mlp_bias is not read and may change the meaning; it must be left out, got true."},
     {R"({"sliding_window": 5})", "sliding_window is not read and may change the meaning"},
@@ -241,7 +240,7 @@ const Bad kBadLlamas[] = {
      "sliding_attention "
      "at 1."},
     {R"({"rope_scaling": {"type": "linear", "factor": 0.5}})",
-     "[decoder] rope_scaling must have a factor of at least 1, the original context length, and ordered "
+     "rope_scaling must have a factor of at least 1, the original context length, and ordered "
      "limits, got linear with factor 0.5."},
     {R"({"rope_scaling": {"type": "linear", "factor": 2.0, "beta_fast": 3}})",
      "rope_scaling, beta_fast is not read and may change the meaning; it must be left out, got 3."},
@@ -250,7 +249,7 @@ const Bad kBadLlamas[] = {
     {R"({"rope_parameters": {"rope_type": "longrope"}})",
      "rope_parameters, rope_type must be 'default', 'linear', 'llama3' or 'yarn', got 'longrope'."},
     {R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor must be 1 or 1.0 or null, got 0.5."},
-    {R"({"num_key_value_heads": 3})", "[decoder] `n_kv_head` must divide `n_head`, got 3 and 4."},
+    {R"({"num_key_value_heads": 3})", "`n_kv_head` must divide `n_head`, got 3 and 4."},
     {R"({"intermediate_size": null})", "f must have a field 'intermediate_size'."},
 };
 const Bad kBadGemmas[] = {

@@ -87,7 +87,7 @@ TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it al
   std::string other = to_json(config);
   other.replace(other.find("llama"), 5, "lama!");
   CHECK_THROWS_WITH(train_config_from_json(other, "f.json"),
-                    "[train] f.json: [decoder] `arch` must be gpt2, llama, gemma or mingru, got 'lama!'.");
+                    "[train] f.json: `arch` must be gpt2, llama, gemma or mingru, got 'lama!'.");
 }
 
 TEST_CASE("a train.json from before there were shuffled windows draws them at random, as it did") {

@@ -7,6 +7,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/train/run_folder/run_lock.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
 #include "gradus/train/trainer/metrics.hpp"
@@ -105,7 +106,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   try {
     files::make_folders(path_);
   } catch (const RunError& e) {
-    fail("train", Option{"out"}, " must be a folder that can be made: ", e.what());
+    fail("train", Option{"out"}, " must be a folder that can be made: ", files::without_op(e.what()));
   }
   lock();
   check_free(overwrite);  // another run may have begun meanwhile

@@ -64,8 +64,23 @@ TEST_CASE("bad JSONL is refused by line, or counted") {
   check_refused(train(text, scratch.path("x"), {"--text", bad}), {"must all be JSONL or none"});
   check_refused(train(text, scratch.path("x"), {"--val-text", bad}), {"must all be JSONL or none"});
   check_refused(train(text, scratch.path("x"), args("--loss-on questions")), {"--loss-on", "answers or all"});
-  const std::string plain = scratch.path("plain");
+  const std::string plain = scratch.path("plain"), good = scratch.file("good.jsonl", questions());
   must(train(text, plain, args("--steps 1")));
+  for (const std::string flag : {"--loss-on answers", "--skip-bad", "--chat-format chatml"})
+    check_refused(train(text, scratch.path("x"), split(flag)),
+                  {split(flag)[0] + " must come with a --text of JSONL, got "});
+  check_refused(train(good, scratch.path("x"), args("--text-weights 1")),
+                {"--text-weights must be left out with a --text of JSONL"});
+  check_refused(args("train --init-from", plain, "--text", text, "--chat-tokens"),
+                {"--chat-tokens must come with a tokenizer that is made from the text"});
+  check_refused(train(good, scratch.path("x"), args("--val-text", good, "--val-fraction 0.2")),
+                {"--val-text and --val-fraction must not come together"});
+  // JSON in a .txt file may be meant as a text.
+  const std::string json_text = scratch.file("j.txt", std::string(90, ' ') + "{\"a\": 1}\n{\"b\": 2}\n");
+  const Outcome evaluated = call("eval", plain, "--text", json_text);
+  CHECK_HAS(evaluated.err, "note: ", "j.txt\" was read as plain text, although it looks like JSON\n");
+  const Outcome few = run_program(train(good, scratch.path("few"), args("--steps 1 --eval-tokens 8 --json")));
+  CHECK_HAS(few.out, R"("event":"eval")", R"("tokens":8,)");  // of 6 windows with 4 targets each
   check_refused({"chat", plain}, {"must have a tokenizer with a chat template", "JSONL"},
                 {.stdin_text = "x\n"});
 }

@@ -50,7 +50,8 @@ TEST_CASE("an output that cannot be written fails the run at its end, when all i
   CHECK(run.saved_step() == 60);
   // A closed stream is not a file that the run opens.
   CHECK(run_shell(run.command + "--json --quiet --overwrite >&-").code == 1);
-  CHECK_HAS(run_shell(run.command + "--overwrite --text - <&-").err, "must have text in it, got none.");
+  CHECK_HAS(run_shell(run.command + "--overwrite --text - <&-").err,
+            "the standard input must be readable, got");
 }
 
 TEST_CASE("signals that a run was told to ignore stay ignored, as nohup needs it") {

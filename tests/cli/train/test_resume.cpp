@@ -225,7 +225,7 @@ TEST_CASE("a run goes on with its text wherever that is now") {
     std::filesystem::rename(scratch.path("text.txt"), scratch.path("moved.txt"));
     const Outcome lost = resume({});
     CHECK(lost.code == 2);
-    CHECK_HAS(lost.err, "text.txt", "no such file", "--text gives its new place");
+    CHECK_HAS(lost.err, "text.txt", "No such file", "--text gives its new place");
     const std::string other = scratch.file("other.txt", train::small_text() + "more");
     const Outcome changed = resume({"--text", other});
     CHECK(changed.code == 2);

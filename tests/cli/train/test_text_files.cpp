@@ -31,7 +31,7 @@ TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for
   check_same(place.scratch.path("plain"), place.scratch.path("marked"),
              {"vocab.json", "model.safetensors", "last/model.safetensors"});
   CHECK(plain.err.find("read as LF") == std::string::npos);
-  CHECK_HAS(marked.err, "note: a byte order mark was left out, and 60 line ends with CR were read as LF\n");
+  CHECK_HAS(marked.err, "note: 1 byte order marks were left out; 60 line ends with CR were read as LF\n");
   CHECK(plain.out == marked.out);
 
   // Whoever reads a text later reads it the same way.
@@ -41,7 +41,7 @@ TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for
   CHECK(eval(place.marked).out == eval(place.plain).out);
   CHECK(eval(place.marked).code == 0);
   CHECK_HAS(call("eval", place.scratch.path("plain"), "--text", place.marked).err,
-            "note: a byte order mark was left out");
+            "note: 1 byte order marks were left out");
   const auto sample = [&](const std::string& prompt, const std::string& input) {
     const Outcome outcome = run_program(
         args("sample", place.scratch.path("marked"), "--tokens 9 --prompt", prompt), {.stdin_text = input});

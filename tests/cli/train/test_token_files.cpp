@@ -21,7 +21,7 @@ struct Numbers {
     const Outcome made = call("tokenizer encode", tokenizer, text, text, "--bin", bin);
     REQUIRE(made.code == 0);
     CHECK(made.out.empty());
-    CHECK_HAS(made.err, "wrote   ", " tokens\n");
+    CHECK_HAS(made.err, "wrote   ", " tokens of 16 bits\n");
     must("tokenizer encode", tokenizer, text, "--bin", val);
   }
   std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) const {
@@ -42,6 +42,18 @@ TEST_CASE("token numbers of a file train as the text they were made of") {
   n.same("text", "numbers");
   CHECK(call("sample", n.scratch.path("numbers"), "--tokens 5").code == 0);
   CHECK(call("gradcheck --model", n.scratch.path("numbers"), "--order 1").code == 0);
+}
+
+TEST_CASE("a file in which every second number is 0 is read as it was written") {
+  const Numbers n;
+  const std::string bin = n.scratch.path("digits.bin");
+  const std::string lines =
+      n.scratch.file("digits.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  must(n.arguments("text", args("--text", lines, "--val-fraction 0")));
+  const Outcome made = call("tokenizer encode", n.scratch.path("text"), lines, "--bin", bin);
+  CHECK_HAS(made.err, "digits.bin, 36 tokens of 64 bits\n");
+  must(n.arguments("numbers", args("--tokens", bin, "--val-fraction 0 --tokenizer", n.scratch.path("text"))));
+  n.same("text", "numbers");
 }
 
 TEST_CASE("a run on files of numbers goes on with the same bits, wherever the files have moved") {
@@ -139,6 +151,7 @@ TEST_CASE("what does not go with files of numbers is refused") {
   std::filesystem::create_symlink("nowhere", link);
   for (const std::string& other : {pipe, link, n.scratch.path("."), n.text})
     bin_refused(other, "--bin must be a new file or an earlier one of its kind");
+  bin_refused(n.scratch.path("none/t.bin"), "--bin must be a file in a folder that exists");
   refused({"--tokens", n.text + "x", "--tokenizer", n.tokenizer}, {"No such file or directory"});
   refused(args("--text", n.text, "--text-weights 1 2"),
           {"--text-weights must be one for each of --text, got 2"});

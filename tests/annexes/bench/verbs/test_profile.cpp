@@ -32,7 +32,7 @@ TEST_CASE("a profile that cannot be written is refused before anything is") {
     check_refused(args("train --text", text, "--preset tiny --out", out, flags), {why});
   };
   refused({"--profile", scratch.path("none/t.json")}, "--profile must be a file in a folder that exists");
-  refused({"--profile", scratch.path(".")}, "--profile must be a file in a folder that exists");
+  refused({"--profile", scratch.path(".")}, "--profile must be a new file or an earlier one of its kind");
   refused(args("--profile-steps 0"), "--profile-steps must be a whole number of at least 1, got 0");
   refused(args("--profile-after -1"), "--profile-after must be a whole number of at least 0, got -1");
 }
