@@ -7,6 +7,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
@@ -46,12 +47,13 @@ bool has_wider_numbers(const files::StableFile& file, int64_t width) {
 
 /// Refuses a file of another format, which numbers of 16 bits could be, too.
 void check_is_numbers(const std::filesystem::path& path, const files::StableFile& file) {
-  constexpr std::string_view kNumpy = "\x93NUMPY";
   std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 4096)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
-  const auto is_of_text = [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); };
-  const bool is_text = begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text);
-  if (is_text || begin.starts_with(kNumpy))
+  const auto is_of_text = [](unsigned char c) { return (c >= ' ' && c != 0x7F) || (c >= '\t' && c <= '\r'); };
+  const bool is_text =
+      begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text) &&
+      files::is_utf8(std::string_view(begin).substr(0, begin.size() - files::unfinished(begin)));
+  if (is_text || begin.starts_with("\x93NUMPY"))
     fail("tokens", path, " must be token numbers and nothing else, got ",
          is_text ? "a text." : "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.");
 }
