@@ -1,7 +1,6 @@
 #include "gradus/models/stored/pretrained.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>

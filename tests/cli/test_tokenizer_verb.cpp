@@ -125,6 +125,8 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
   check_refused(args("tokenizer decode", place.folder), {"got '99999999999'"}, {.stdin_text = "99999999999"});
   check_refused(args("tokenizer train", place.text, "--out", place.folder, "--vocab 300"),
                 {"--out must be a folder without a tokenizer", "--overwrite replaces it"});
+  std::filesystem::rename(place.folder + "/checksums.sfv", place.folder + "/checksums.sfv.tmp");  // by a kill
+  place.learn();
   const std::string bad = place.scratch.file("bad.jsonl", "{bad}\n");
   check_refused(args("tokenizer train", bad, "--out", place.scratch.path("new"), "--vocab 300"),
                 {"must have messages, prompt and completion, or text, got none"});

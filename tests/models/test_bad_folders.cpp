@@ -55,11 +55,6 @@ const BadFolder kBadTensors[] = {
        f.tensors["ln_f.bias"] = {"I64", {16}, std::string(128, '\0')};
      },
      "'ln_f.bias' must be F32, F16, BF16 or F64, got I64."},
-    {"flags",
-     [](Foreign& f) {
-       f.tensors["h.0.attn.c_attn.bias"] = {"BOOL", {48}, std::string(48, '\1')};
-     },
-     "'h.0.attn.c_attn.bias' must be F32, F16, BF16 or F64, got BOOL."},
     {"a weight that is no number",
      [](Foreign& f) { f.tensors["wpe.weight"].bytes.replace(4 * 17, 4, "\0\0\xC0\x7F", 4); },
      "values of 'wpe.weight' must be finite, got NaN or infinity at (1, 1)."},
