@@ -178,6 +178,8 @@ int eval(const EvalFlags& flags, bool stride_given) {
         if (counts[t + 1]) losses.push_back(all[t]);
     }
     single.push_back(mean_of(losses));
+    if (!std::isfinite(single.back()))
+      throw RunError("[eval] the loss of ", members[i].folder, " must be finite, got NaN or infinity.");
     const auto log_sum = [](double a, double b) {  // -log(exp(-a) + exp(-b))
       return std::min(a, b) - std::log1p(std::exp(-std::abs(a - b)));
     };

@@ -105,8 +105,8 @@ struct LearnFlags {
 void check_free(const fs::path& folder, bool overwrite) {
   if (fs::exists(folder) && !fs::is_directory(folder))
     fail("tokenizer", "--out must be a folder, got a file, ", folder, ".");
-  for (const char* name : {"vocab.json", "tokenizer.json"})
-    if (!overwrite && fs::exists(folder / name))
+  for (const char* name : {"vocab.json", "tokenizer.json", "tokenizer_config.json", "merges.txt"})
+    if (!overwrite && fs::exists(folder / name) && !fs::exists(folder / "checksums.sfv.tmp"))  // by a kill
       fail("tokenizer", "--out must be a folder without a tokenizer, got ", folder, " with ", name,
            ". Hint: --overwrite replaces it.");
   if (fs::exists(folder / "train.json") || fs::exists(folder / "model.safetensors"))

@@ -9,6 +9,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
@@ -51,9 +52,12 @@ std::string_view other_format(const files::StableFile& file) {
   constexpr std::string_view kNumpy = "\x93NUMPY";
   std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 4096)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
-  const auto is_of_text = [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); };
+  const auto is_of_text = [](unsigned char c) { return (c >= ' ' && c != 0x7F) || (c >= '\t' && c <= '\r'); };
+  const bool is_text =
+      begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text) &&
+      files::is_utf8(std::string_view(begin).substr(0, begin.size() - files::unfinished(begin)));
   if (begin.starts_with(kNumpy)) return "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.";
-  return begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text) ? "a text." : "";
+  return is_text ? "a text." : "";
 }
 
 using Layout = std::pair<int64_t, int64_t>;

@@ -261,6 +261,17 @@ std::optional<std::string> read_standard_line() {
 
 std::string read(const fs::path& path) { return read_bytes(path, /*takes_pipes=*/false); }
 
+std::string other_file(std::string_view beginning) {
+  if (beginning.starts_with("version https://git-lfs"))
+    return "a pointer of Git LFS. Hint: git lfs pull fetches the file.";
+  if (beginning.starts_with("\x1f\x8b\x08") && beginning.substr(3, 6) != std::string_view("\0\0\0\0\0{", 6))
+    return "a file that gzip has packed. Hint: gunzip unpacks it.";
+  const size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first != beginning.npos && beginning[first] == '<' && beginning.find('\0') == beginning.npos)
+    return "a page of HTML or XML. Hint: a server sent it in place of the file; download the file again.";
+  return {};
+}
+
 void check_replaceable(std::string_view op, std::string_view flag, const fs::path& path,
                        const std::function<bool(std::string_view)>& is_own) {
   std::error_code ignored;

@@ -112,6 +112,9 @@ std::string read_standard_input();
 /// Its next line, without LF; none at the end. Throws as above.
 std::optional<std::string> read_standard_line();
 
+/// What a file is by its first bytes if it stands in for another: a page, gzip, a pointer of Git LFS; or "".
+std::string other_file(std::string_view beginning);
+
 /// Throws Error, naming `op` and its `flag`, unless `path` is new in a folder that exists, or an ordinary
 /// file of which is_own(its first 4,096 bytes) is true: files of others are not replaced unasked.
 void check_replaceable(std::string_view op, std::string_view flag, const std::filesystem::path& path,

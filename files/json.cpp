@@ -39,9 +39,8 @@ class JsonParser {
   void parse() {
     if (text_.size() > std::numeric_limits<uint32_t>::max())
       fail(json_.op_, plain(json_.file_), " must be JSON of less than 4 GiB, got ", text_.size(), " bytes.");
-    if (text_.starts_with("version https://git-lfs"))
-      fail(json_.op_, plain(json_.file_),
-           " must be JSON, got a pointer of Git LFS. Hint: git lfs pull fetches the file.");
+    if (const std::string other = other_file(text_.substr(0, 64)); !other.empty())
+      fail(json_.op_, plain(json_.file_), " must be JSON, got ", other);
     if (text_.starts_with("\xEF\xBB\xBF"))
       fail(json_.op_, plain(json_.file_), " must be JSON, got a byte order mark. Hint: save it without.");
     // nlohmann-json takes it for the end of the text.

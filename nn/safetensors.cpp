@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -23,7 +24,6 @@ using files::in_quotes;
 
 static_assert(std::endian::native == std::endian::little, "the file has the byte order of memory");
 
-constexpr uint64_t kGitLfs = 0x206E6F6973726576;  // "version "
 constexpr uint64_t kLongestHeader = 100'000'000;  // bytes; the reference reader's limit
 constexpr size_t kLengthBytes = 8;
 
@@ -31,8 +31,7 @@ float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uin
 
 float from_float16(uint16_t bits) {
   const uint32_t sign = (bits & 0x8000U) << 16;
-  const uint32_t exponent = bits >> 10 & 0x1FU;
-  const uint32_t fraction = bits & 0x3FFU;
+  const uint32_t exponent = bits >> 10 & 0x1FU, fraction = bits & 0x3FFU;
   if (exponent == 0) {  // zero and subnormals count in units of 2^-24
     const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
     return sign ? -magnitude : magnitude;
@@ -212,9 +211,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
     : TensorFile("safetensors", path.string()) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
-  if (type == std::filesystem::file_type::directory) refuse("must be a file, got a folder.");
-  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-    refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait forever.
+  using enum std::filesystem::file_type;
+  if (type != regular && type != not_found)  // Opening a pipe may wait forever.
+    refuse("must be a file, got a ", type == directory ? "folder." : "pipe or a device.");
   stream_.open(path, std::ios::binary);
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   const uint64_t size = std::filesystem::file_size(path, error);
@@ -225,24 +224,28 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
     stream_.seekg(0);
   }
 
-  if (size < kLengthBytes) refuse("must begin with the 8 bytes of a length, got a file of ", size, " bytes.");
+  std::string begin(std::min<uint64_t>(size, 64), '\0');
+  stream_.read(begin.data(), std::ssize(begin));
+  if (const std::string other = files::other_file(begin); !other.empty())
+    refuse("must have tensors, got ", other);
   uint64_t length = 0;
-  stream_.read(reinterpret_cast<char*>(&length), kLengthBytes);
-  if (length == kGitLfs)
-    refuse("must have tensors, got a pointer of Git LFS. Hint: git lfs pull fetches the file.");
-  if (length > kLongestHeader)
-    refuse("the header must be at most ", kLongestHeader, " bytes long, got ", length, ".");
-  if (length > size - kLengthBytes) {
+  std::memcpy(&length, begin.data(), std::min(begin.size(), kLengthBytes));
+  if (size < kLengthBytes || length > kLongestHeader)
+    refuse(
+        "must be safetensors (a length of 8 bytes, then {), an archive of PyTorch (PK), or a pickle of "
+        "protocol 2 to 5, got ",
+        begin.empty() ? "an empty file" : concat("a file that begins with ", in_quotes(begin.substr(0, 9))),
+        ".");
+  if (length > size - kLengthBytes)
     refuse("the header must lie inside the file of ", size, " bytes, got a length of ", length,
            ". Hint: the file was cut short.");
-  }
   std::string json(length, '\0');
+  stream_.seekg(kLengthBytes);
   stream_.read(json.data(), static_cast<std::streamsize>(length));
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   if (expected && compared == Compared::header && !expected->parts.empty()) {
     const files::FileChecksum::Part& header = expected->parts.front();
-    files::verify(std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + json,
-                  {header.crc32, {header}}, path);
+    files::verify(begin.substr(0, kLengthBytes) + json, {header.crc32, {header}}, path);
   }
   data_start_ = kLengthBytes + length;
   header_ = parse_safetensors_header(json, size - data_start_, name_);
@@ -278,6 +281,18 @@ Tensor TensorFile::read(const TensorEntry& entry, bool keep_float64) {
   }
   if (!stream) refuse("values of ", in_quotes(entry.name), " cannot be read: the file was cut short.");
   return tensor;
+}
+
+Tensor TensorFile::read_weight(const TensorEntry& entry) {
+  Tensor weight = read(entry);
+  if (!is_floating(weight.dtype()))
+    refuse(in_quotes(entry.name), " must be F32, F16, BF16 or F64, got ", entry.dtype, ".");
+  const float *const begin = weight.data<float>(), *const end = begin + weight.numel();
+  const float* const wrong = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
+  if (wrong != end)
+    refuse("values of ", in_quotes(entry.name), " must be finite, got NaN or infinity at ",
+           entry.shape.index_of(wrong - begin), ".");
+  return weight;
 }
 
 DType TensorFile::loaded_as(const TensorEntry& entry, bool keep_float64) const {

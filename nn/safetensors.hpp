@@ -64,6 +64,9 @@ class TensorFile {
   /// The values of one entry of header(). F32, F16, BF16 and F64 become float32 (F64 stays if keep_float64),
   /// I64 int64, BOOL bool. Throws Error for any other dtype.
   Tensor read(const TensorEntry& entry, bool keep_float64 = false);
+  /// The values of a weight, float32. Throws Error, also for int64 and bool, and unless all values are
+  /// finite, naming the first one that is not.
+  Tensor read_weight(const TensorEntry& entry);
 
  protected:
   /// Errors begin with "[op] name: ".
@@ -154,8 +157,8 @@ class TensorFolder {
   const Metadata& metadata() const { return files_.front()->header().metadata; }
   /// Each tensor's entry in its file, by the tensor's name.
   const std::map<std::string, const TensorEntry*>& entries() const { return entries_; }
-  /// The values of the tensor of that name in entries(); see TensorFile::read.
-  Tensor read(const std::string& name, bool keep_float64 = false);
+  /// The values of the tensor of that name in entries(); see TensorFile::read_weight.
+  Tensor read_weight(const std::string& name) { return file_of_.at(name)->read_weight(*entries_.at(name)); }
 
  private:
   std::string name_;

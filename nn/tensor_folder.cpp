@@ -67,6 +67,8 @@ TensorFolder::TensorFolder(const files::FolderSnapshot& folder, SafetensorsFile:
     for (const auto& [tensor, shard] : index) names.insert(shard);
   }
   for (const std::string& name : names) {
+    if (is_sharded && !folder.has(name))
+      fail("safetensors", name_, ": weight_map names ", files::in_quotes(name), ", which is not there.");
     paths_.push_back(folder.folder() / name);
     files_.push_back(open_tensors(paths_.back(), folder.checksum(name), compared));
     const std::string& state = files_.back()->header().state;
@@ -85,10 +87,6 @@ TensorFolder::TensorFolder(const files::FolderSnapshot& folder, SafetensorsFile:
     if (!entries_.contains(tensor))
       fail("safetensors", name_, ": ", files::in_quotes(tensor), " must be in ", files::in_quotes(shard),
            ", as in weight_map, got a file without it.");
-}
-
-Tensor TensorFolder::read(const std::string& name, bool keep_float64) {
-  return file_of_.at(name)->read(*entries_.at(name), keep_float64);
 }
 
 }  // namespace gradus::nn

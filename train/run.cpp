@@ -172,16 +172,14 @@ StepReport step(Run& run, const RunLog& log, LayerReport* layers) {
   }
 }
 
-bool is_out_of_patience(const Run& run) {
-  const int64_t patience = run.trainer.recipe().loop.patience;
-  return patience > 0 && run.evals_without_best >= patience;
-}
-
 RunReport run_steps(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const Recipe& recipe = trainer.recipe();
   const LoopOptions& loop = recipe.loop;
-  const auto is_over = [&] { return trainer.steps_done() >= loop.steps || is_out_of_patience(run); };
+  const auto is_over = [&] {
+    const bool is_patient = loop.patience == 0 || run.evals_without_best < loop.patience;
+    return trainer.steps_done() >= loop.steps || !is_patient;
+  };
   RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged, is_over());
   if (!run.start.machine.empty() && !is_over()) {
     run.start.step = trainer.steps_done();
@@ -220,7 +218,8 @@ RunReport run_steps(Run& run, Observer& observer) {
 
     if (evaluates_after(report.step)) evaluate_model();
     stopped = !is_over() && (observer.should_stop() || log.failed());
-    if (is_over() || stopped || report.step % loop.save_every == 0) save(run, log);
+    const bool is_first = is_measured && !run.saved_step;  // A best model does not wait for a state.
+    if (is_over() || stopped || is_first || report.step % loop.save_every == 0) save(run, log);
   }
   log.rethrow();
   run.folder.check_there();
@@ -240,28 +239,12 @@ LoopOptions saved_options(const RunFolder& folder) {
   });
 }
 
-constexpr const char* kParameters = "model.safetensors";
-
 ModelFiles own_model_files(const Trainer& trainer) {
   return {.model =
               [&model = trainer.model()](files::FolderUpdate& update) {
-                nn::save_safetensors(update, kParameters, model.state_dict());
+                nn::save_safetensors(update, nn::kTensorFile, model.state_dict());
               },
           .recipe = [&loop = trainer.recipe().loop] { return to_json(loop); }};
-}
-
-/// Throws Error if tensors of a state have other names or shapes than the model's.
-void check_parameters(const nn::Module& model, const files::FolderSnapshot& state) {
-  std::map<std::string, Shape> saved;
-  const nn::SafetensorsFile file(state.folder() / kParameters);
-  for (const nn::TensorEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
-  try {
-    nn::compare_shapes(model.state_shapes(), saved);
-  } catch (const Error& e) {
-    fail("train", state.folder(),
-         " must hold the state of this model, got that of another model: ", files::without_op(e.what()),
-         " Use another folder.");
-  }
 }
 
 /// Whether the folder has this run without a state. Throws Error if it has another run.
@@ -275,8 +258,16 @@ bool is_begun(const Run& run) {
 void restore(Run& run) {
   (void)run.folder.verify();
   read_last(run.folder, [&](const files::FolderSnapshot& state) {
-    check_parameters(run.trainer.model(), state);
-    return true;
+    std::map<std::string, Shape> saved;
+    const nn::SafetensorsFile file(state.folder() / nn::kTensorFile);
+    for (const nn::TensorEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
+    try {
+      return nn::compare_shapes(run.trainer.model().state_shapes(), saved);
+    } catch (const Error& e) {
+      fail("train", state.folder(),
+           " must hold the state of this model, got that of another model: ", e.what(),
+           " Use another folder.");
+    }
   });
   check_resume(run.trainer.recipe().loop, saved_options(run.folder));
   const Checkpoint checkpoint = run.folder.load_last();
@@ -285,7 +276,7 @@ void restore(Run& run) {
          run.trainer.recipe().loop.steps, ".");
   read_last(run.folder, [&](const files::FolderSnapshot& state) {
     run.trainer.model().load_state_dict(nn::load_safetensors(
-        state.folder() / kParameters, /*keep_float64=*/true, state.checksum(kParameters)));
+        state.folder() / nn::kTensorFile, /*keep_float64=*/true, state.checksum(nn::kTensorFile)));
     return true;
   });
   resume(run, checkpoint);

@@ -15,8 +15,8 @@
 
 namespace gradus::train {
 
-/// The first bytes of the file, which is {"traceEvents":[...],"displayTimeUnit":"ms"}.
-inline constexpr std::string_view kTraceBegin = "{\"traceEvents\":[\n";
+/// The first bytes of the file, which is {"otherData":{...},"traceEvents":[...],"displayTimeUnit":"ms"}.
+inline constexpr std::string_view kTraceBegin = "{\"otherData\":{\"gradus\":\"train\"},\"traceEvents\":[\n";
 
 /// The steps that are profiled, and the file.
 struct TraceOptions {

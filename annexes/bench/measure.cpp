@@ -68,7 +68,7 @@ class Steps {
   void save(const std::string& path) {
     nn::StateDict state = model_.state_dict();
     state.insert({"tokens", tokens_});
-    nn::save_safetensors(path, state);
+    nn::save_safetensors(path, state, {{"gradus", "bench"}});
   }
 
   /// Sets the results that torch_twin.py must reproduce.

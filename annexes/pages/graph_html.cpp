@@ -13,7 +13,7 @@ constexpr const char* kTitle = "Graph of a gradient";
 
 std::string pages::graphs_html(const std::string& title, const std::string& graphs) {
   const std::string data = "{\"title\":" + nlohmann::json(title).dump() + ",\"graphs\":" + graphs + "}";
-  return html({.title = title, .data = data, .scripts = {embedded_file("graph.js")}});
+  return html({.verb = "gradcheck", .title = title, .data = data, .scripts = {embedded_file("graph.js")}});
 }
 
 std::string graph_html(const Tensor& y, const LeafNames& names) {

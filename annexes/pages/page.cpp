@@ -1,5 +1,7 @@
 #include "gradus/annexes/pages/page.hpp"
 
+#include "gradus/files/error.hpp"
+
 namespace gradus::pages {
 namespace {
 
@@ -25,6 +27,7 @@ std::string all_of(const std::vector<std::string_view>& texts) {
 
 std::string html(const Page& page) {
   return filled(embedded_file("page.html"), [&](std::string_view name) {
+    if (name == "verb") return std::string(page.verb);
     if (name == "title") return escaped_html(page.title);
     if (name == "data") return escaped_json(page.data);
     if (name == "styles") return all_of(page.styles) + all_of({embedded_file("style.css")});
@@ -32,9 +35,10 @@ std::string html(const Page& page) {
   });
 }
 
-bool is_page(std::string_view beginning) {
+std::function<bool(std::string_view)> is_page_of(std::string_view verb) {
   const std::string_view page = embedded_file("page.html");
-  return beginning.starts_with(page.substr(0, page.find("{{")));
+  const std::string begin = concat(page.substr(0, page.find("{{")), verb, '"');
+  return [begin](std::string_view beginning) { return beginning.starts_with(begin); };
 }
 
 std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value) {

@@ -109,10 +109,9 @@ FloatJson json_of(std::string_view name) {
 }
 
 std::string page_of(const FloatJson& json) {
-  return pages::html({.title = json["title"],
-                      .data = json.dump(),
-                      .scripts = {embedded_file("attention.js"), embedded_file("laboratory.js"),
-                                  embedded_file("lesson.js")}});
+  const std::vector<std::string_view> scripts = {embedded_file("attention.js"),
+                                                 embedded_file("laboratory.js"), embedded_file("lesson.js")};
+  return pages::html({.verb = "lesson", .title = json["title"], .data = json.dump(), .scripts = scripts});
 }
 
 }  // namespace

@@ -158,9 +158,8 @@ std::optional<train::LoopOptions> own_options(const train::RunFolder& run) {
 
 /// The content of the files of a model that is not the decoder.
 int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) {
-  static constexpr const char* kModel = "model.safetensors";
   const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {
-    const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel),
+    const nn::SafetensorsFile file(files.folder() / nn::kTensorFile, files.checksum(nn::kTensorFile),
                                    nn::SafetensorsFile::Compared::header);
     nn::NamedShapes shapes;
     for (const nn::TensorEntry& entry : file.header().entries) shapes.emplace_back(entry.name, entry.shape);

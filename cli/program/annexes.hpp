@@ -53,7 +53,7 @@ struct Annexes {
   std::function<std::function<std::string(bool is_live)>(const std::filesystem::path& run)> run_page;
   /// The page of graphs (pages); `graphs` is an array of graph_json() in JSON.
   std::function<std::string(const std::string& title, const std::string& graphs)> graph_page;
-  /// Whether a file that begins so is a page of gradus (pages).
+  /// Whether a file that begins so is such a page (pages).
   std::function<bool(std::string_view beginning)> is_page;
   /// What `gradus info` prints of a file in another program's format (formats); nothing if it is in none of
   /// them. Throws Error if it is malformed.

@@ -165,9 +165,10 @@ class Members {
 
   void check_folder() const {
     const bool is_ensemble = fs::exists(folder_ / kPlan);
+    std::remove((folder_ / concat(kPlan, ".tmp")).c_str());  // of a killed run
     if (fs::exists(folder_) && !is_ensemble && (!fs::is_directory(folder_) || !fs::is_empty(folder_)))
       fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder_, ".");
-    if (is_ensemble && !flags_.overwrite && !flags_.resume)
+    if (is_ensemble && fs::exists(folder_ / "members") && !flags_.overwrite && !flags_.resume)
       fail("train", "--out must be new, got ", folder_,
            ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
     if (flags_.resume && !is_ensemble)

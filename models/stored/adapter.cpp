@@ -186,12 +186,8 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
                             nn::LoRAOptions{.rank = down[0],
                                             .alpha = config.is_rank_stabilized ? alpha * std::sqrt(r) : alpha,
                                             .dropout = config.dropout});
-    for (const auto& [factor, entry] : {std::pair(&lora.A, a->second), {&lora.B, b->second}}) {
-      const Tensor values = tensors.read(*entry);
-      if (!is_floating(values.dtype()))
-        refuse(files::in_quotes(entry->name), " must be F32, F16, BF16 or F64, got ", entry->dtype, ".");
-      factor->detach().copy_(values);
-    }
+    for (const auto& [factor, entry] : {std::pair(&lora.A, a->second), {&lora.B, b->second}})
+      factor->detach().copy_(tensors.read_weight(*entry));
     entries.erase(a);
     entries.erase(b);
   }

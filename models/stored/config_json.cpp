@@ -98,17 +98,23 @@ std::string to_json(const DecoderConfig& config) {
 DecoderConfig config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "load_config", file);
   ConfigReader root(json.root());
-  const StoredForm* form = stored_forms().front();
-  if (const std::optional<Field> type = root.find("model_type")) {
-    form = nullptr;
-    std::vector<std::string> known;
-    for (const StoredForm* one : stored_forms())
-      for (const std::string_view name : one->model_types) {
-        known.push_back(concat("'", name, "'"));
-        if (type->shown() == known.back()) form = one;
-      }
-    if (!form) type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
-  }
+  const std::optional<Field> type = root.find("model_type"), classes = root.given("architectures");
+  const std::string of = classes && !classes->items().empty() ? classes->items()[0].shown() : "'GPT2'";
+  const auto has = [&](const char* key) { return json.root().has(key); };
+  // The first GPT-2s, nanoGPT and the book have no type.
+  const bool is_gpt2 =
+      !type && of.starts_with("'GPT2") && (has("n_embd") || has("emb_dim") || has("block_size"));
+  const StoredForm* form = is_gpt2 ? stored_forms().front() : nullptr;
+  std::vector<std::string> known;
+  for (const StoredForm* one : stored_forms())
+    for (const std::string_view name : one->model_types) {
+      known.push_back(concat("'", name, "'"));
+      if (type && type->shown() == known.back()) form = one;
+    }
+  if (!form && type) type->refuse("must be ", joined(known, " or "), ", got ", type->shown(), ".");
+  if (!form)
+    json.root().refuse("must have model_type, ", joined(known, " or "), ", got none",
+                       classes ? concat(", and architectures ", of, ".") : ".");
   DecoderConfig config = form->read_config(root);
   try {
     config.validate();

@@ -1,7 +1,6 @@
 #include "gradus/models/stored/pretrained.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,10 +41,9 @@ std::string models_in(const std::filesystem::path& folder) {
 
 /// Whether a tensor of a file is a causal mask or rotary frequencies, not a parameter.
 bool is_buffer(std::string_view name) {
-  static constexpr std::string_view kEnds[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq",
-                                               ".att.mask"};
-  return std::any_of(std::begin(kEnds), std::end(kEnds),
-                     [&](std::string_view end) { return name.ends_with(end); });
+  for (const char* end : {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq", ".att.mask"})
+    if (name.ends_with(end)) return true;
+  return false;
 }
 
 /// The shapes of a model's tensors by plain_name().
@@ -246,12 +244,7 @@ class StoredModel {
                          [](const StoredParameter& one) { return one.is_vocab; });
   }
 
-  Tensor read(const std::string& name) {
-    Tensor values = tensors_.read(stored_names_.at(name));
-    if (!is_floating(values.dtype()))
-      refuse(name, " must be F32, F16, BF16 or F64, got ", gradus::name(values.dtype()), ".");
-    return values;
-  }
+  Tensor read(const std::string& name) { return tensors_.read_weight(stored_names_.at(name)); }
 
   DecoderConfig config_;
   nn::TensorFolder tensors_;

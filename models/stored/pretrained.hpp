@@ -59,8 +59,9 @@ DecoderConfig check_pretrained(const std::filesystem::path& folder);
 /// Does the same, then reads the values into a new model, float32 and in training mode. Names may have the
 /// prefix `transformer.` and those of PyTorch's wrappers, such as `_orig_mod.module.`. Ignores stored
 /// attention masks, rotary frequencies, rows that fill the vocabulary up, and a tied lm_head.weight that
-/// equals the token embedding. Throws Error, naming the file, for anything else that does not fit; one
-/// message lists all names that are missing, unexpected or of another shape.
+/// equals the token embedding. Throws Error, naming the file, for anything else that does not fit, or a
+/// parameter that is not finite; one message lists all names that are missing, unexpected or of another
+/// shape.
 Decoder load_pretrained(const std::filesystem::path& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder);
 /// The same for a model of config `as`, which may differ from the folder's in dropout, a vocab_size without

@@ -25,15 +25,14 @@ struct Place {
 TEST_CASE("files of others are not replaced unasked, earlier ones of the verb are") {
   const Place place;
   place.train();
-  const std::string theirs = place.scratch.file("theirs.html", "mine"),
-                    page = place.scratch.path("page.html"), line = "{\"text\": \"ab\"}\n",
+  const std::string theirs = place.scratch.file("theirs.html", "mine"), line = "{\"text\": \"the\"}\n",
                     lines = place.scratch.file("lines.jsonl", line);
-  const std::vector<std::vector<std::string>> all = {
+  std::vector<std::vector<std::string>> all = {
       {"look", place.out, "--prompt", "the", "--html", theirs},
       {"look", place.out, "--prompt", "the", "--tensors", theirs},
       {"gradcheck", "--op", "neg", "--html", theirs},
-      {"train", "--text", place.text, "--preset", "tiny", "--out", place.scratch.path("new"), "--profile",
-       theirs},
+      args("train --text", place.text, "--preset tiny --steps 2 --quiet --overwrite --out",
+           place.scratch.path("new"), "--profile", theirs),
       {"report", place.out, "--out", theirs},
       {"lesson", "compare", "--html", theirs},
       {"eval", place.out, "--text", lines, "--per-example", lines}};
@@ -41,7 +40,34 @@ TEST_CASE("files of others are not replaced unasked, earlier ones of the verb ar
     check_refused(flags, {"must be a new file or an earlier one of its kind, got"});
   CHECK(gradus::files::read(theirs) == "mine");
   CHECK(gradus::files::read(lines) == line);
-  for (int i = 0; i < 2; ++i) CHECK(run_program({"report", place.out, "--out", page}).code == 0);
+  for (std::vector<std::string>& flags : all) {
+    flags.back() = place.scratch.path(flags[0] + std::to_string(&flags - all.data()) + ".html");
+    for (int i = 0; i < 2; ++i) CHECK(run_program(flags).code == 0);
+  }
+  for (const std::vector<std::string>& flags : all)
+    for (const std::vector<std::string>& others : all) {
+      std::vector<std::string> mixed = flags;
+      mixed.back() = others.back();
+      if (mixed != flags) check_refused(mixed, {"must be a new file or an earlier one of its kind, got"});
+    }
+}
+
+TEST_CASE("weights that are not finite are no model; info describes them still") {
+  const Place place;
+  place.train();
+  const std::string file = place.out + "/model.safetensors";
+  std::string bytes = gradus::files::read(file);
+  std::ofstream(file) << bytes.replace(bytes.size() - 4, 4, "\0\0\xC0\x7F", 4);
+  std::filesystem::remove(place.out + "/checksums.sfv");
+  for (const std::vector<std::string>& verb :
+       {args("eval", place.out, "--text", place.text), args("look", place.out, "--prompt the"),
+        args("sample", place.out, "--prompt the"), args("export", place.out, "--to gguf --out x.gguf"),
+        args("train --init-from", place.out, "--text", place.text, "--out", place.scratch.path("new"))})
+    check_refused(verb, {"values of 'wte.weight' must be finite, got NaN or infinity at ("});
+  CHECK(call("info", place.out).code == 0);
+  std::ofstream(file) << bytes.replace(bytes.size() - 4, 4, "\xFF\xFF\x7F\x7F");
+  CHECK_HAS(call("eval", place.out, "--text", place.text).err, "[eval] the loss of ",
+            " must be finite, got ");
 }
 
 TEST_CASE("a text must be a file that can be read and is long enough") {

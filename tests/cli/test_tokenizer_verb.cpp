@@ -128,6 +128,8 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
                 {"--out must be a folder without a tokenizer", "--overwrite replaces it"});
   check_refused(args("tokenizer train", place.text, "--out", place.text, "--vocab 300"),
                 {"--out must be a folder, got a file"});
+  std::filesystem::rename(place.folder + "/checksums.sfv", place.folder + "/checksums.sfv.tmp");  // by a kill
+  place.learn();
   const std::string bad = place.scratch.file("bad.jsonl", "{bad}\n");
   check_refused(args("tokenizer train", bad, "--out", place.scratch.path("new"), "--vocab 300"),
                 {"[examples] " + bad + ":1 must be JSON"});

@@ -77,7 +77,8 @@ TEST_CASE("what is no file of tokens is refused") {
   std::ofstream(folder / "empty").flush();
   std::ofstream(folder / "text") << "In the beginning God created the heaven and the earth.\n ";
   std::ofstream(folder / "a.npy") << "\x93NUMPY\1" << std::string(9, '\0');
-  for (const char* name : {"text", "a.npy"})
+  std::ofstream(folder / "umlauts") << "\u00dcber \u00c4cker, \u00d6l und \u00dcbel.";
+  for (const char* name : {"text", "umlauts", "a.npy"})
     CHECK_HAS(error_of([&] { Tokens::open(folder / name, 65'536); }), "token numbers and nothing else");
   CHECK(refusal("odd") ==
         concat("[tokens] ", folder / "odd", " must have token numbers of 2 bytes each, got 3 bytes."));

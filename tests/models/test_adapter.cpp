@@ -219,6 +219,9 @@ TEST_CASE("adapters are refused by name") {
   flags.begin()->second = gt(flags.begin()->second, 0.0);
   nn::save_safetensors(saved.folder / kAdapterFile, flags);
   CHECK_HAS(saved.refusal(), "must be F32, F16, BF16 or F64, got BOOL.");
+  flags.begin()->second = full(tensors.begin()->second.shape(), NAN);
+  nn::save_safetensors(saved.folder / kAdapterFile, flags);
+  CHECK_HAS(saved.refusal(), "must be finite, got NaN or infinity at (0, 0).");
   tensors.emplace("base_model.model.lm_head.lora_A.weight", zeros({2, 8}));
   nn::save_safetensors(saved.folder / kAdapterFile, tensors);
   CHECK_HAS(saved.refusal(), "got 'base_model.model.lm_head.lora_A.weight'.");

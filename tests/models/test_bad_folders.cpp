@@ -54,12 +54,16 @@ const BadFolder kBadTensors[] = {
      [](Foreign& f) {
        f.tensors["ln_f.bias"] = {"I64", {16}, std::string(128, '\0')};
      },
-     "ln_f.bias must be F32, F16, BF16 or F64, got int64."},
-    {"flags",
+     "'ln_f.bias' must be F32, F16, BF16 or F64, got I64."},
+    {"a weight that is no number",
+     [](Foreign& f) { f.tensors["wpe.weight"].bytes.replace(4 * 17, 4, "\0\0\xC0\x7F", 4); },
+     "values of 'wpe.weight' must be finite, got NaN or infinity at (1, 1)."},
+    {"a number that is too large",
      [](Foreign& f) {
-       f.tensors["h.0.attn.c_attn.bias"] = {"BOOL", {48}, std::string(48, '\1')};
+       f.tensors["ln_f.bias"] = as_f64(ones({16}));
+       f.tensors["ln_f.bias"].bytes.replace(8 * 3 + 7, 1, "\xFF");
      },
-     "h.0.attn.c_attn.bias must be F32, F16, BF16 or F64, got bool."},
+     "values of 'ln_f.bias' must be finite, got NaN or infinity at (3,)."},
     {"a vocabulary that is longer, but not filled up", [](Foreign& f) { f.pad("wte.weight", 12); },
      "misshaped: wte.weight (12, 16) for (11, 16). Hint"},
     {"one filled up too far", [](Foreign& f) { f.pad("wte.weight", 1088); },
@@ -93,6 +97,13 @@ const BadFolder kBadLayouts[] = {
        f.config = {{"block_size", 6}, {"vocab_size", 11}};
      },
      "config.json must have a field 'n_embd'."},
+    {"a model of another kind, without its type",
+     [](Foreign& f) {
+       f.config = {{"n_embd", 16}, {"architectures", {"OPTForCausalLM"}}};
+     },
+     "', got none, and architectures 'OPTForCausalLM'."},
+    {"nothing", [](Foreign& f) { f.config = json::object(); },
+     "config.json must have model_type, 'gpt2' or '"},
     {"the book without a head",
      [](Foreign& f) {
        f.make_book(false);
@@ -131,7 +142,7 @@ const BadIndex kBadIndexes[] = {
      "weight_map must name at most 512 files, got 603."},
     {"a shard that is missing",
      [](json&, const Foreign& f) { std::filesystem::remove(f.folder / Foreign::shard_name(1)); },
-     "model-00002-of-00003.safetensors: cannot be read: No such file or directory."},
+     "index.json: weight_map names 'model-00002-of-00003.safetensors', which is not there."},
     {"a shard that is cut",
      [](json&, const Foreign& f) {
        const std::filesystem::path shard = f.folder / Foreign::shard_name(2);

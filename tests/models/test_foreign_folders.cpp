@@ -46,7 +46,8 @@ TEST_CASE("a prefix, mask buffers, a head that is tied, and keys that change not
   foreign.prefix("transformer.");
   foreign.rename("transformer.lm_head.weight", "lm_head.weight");
   foreign.tensors["transformer.h.0.attn.bias"] = {"U8", {1, 1, 6, 6}, std::string(36, '\1')};
-  foreign.tensors["transformer.h.1.attn.masked_bias"] = testing::as_f32(full({}, -1e4).to(DType::float32));
+  foreign.tensors["transformer.h.1.attn.masked_bias"] =
+      testing::as_f32(full({}, -INFINITY).to(DType::float32));
   foreign.config["summary_type"] = "cls_index";
   foreign.config["task_specific_params"] = {{"text-generation", {{"do_sample", true}}}};
   foreign.config["reorder_and_upcast_attn"] = true;

@@ -147,7 +147,7 @@ TEST_CASE("a file is what its bytes say, whatever its name", "[needs.formats]") 
   for (size_t length = 8; length <= 1024; ++length)
     CHECK(opened(with_header(length), "x.safetensors")->header().entries.size() == (length < 60 ? 0 : 1));
   // The first bytes are P, 80 02, 80 04, PK, GG; the third of the sixth is an opcode, ].
-  for (const size_t length : {0x50UL, 0x280UL, 0x480UL, 0x4B50UL, 0x4747UL, 0x5D0280UL}) {
+  for (const size_t length : {0x50UL, 0x280UL, 0x480UL, 0x4B50UL, 0x4747UL, 0x5D0280UL, 0x88B1FUL}) {
     const auto file = opened(with_header(length), "x.bin");
     CHECK(file->read(file->header().entries.at(0)).item() == 19);
   }
@@ -171,11 +171,18 @@ TEST_CASE("malformed files are refused, each with its reason") {
   const auto entries = [&](const std::string& text, size_t size = 4) {
     return with_length("{" + text + "}", std::string(size, '\0'));
   };
+  const std::string formats =
+      "must be safetensors (a length of 8 bytes, then {), an archive of PyTorch (PK), or a pickle of "
+      "protocol 2 "
+      "to 5, got ";
   const std::vector<Case> cases = {
-      {"", "must begin with the 8 bytes of a length, got a file of 0 bytes."},
-      {bytes_of<uint64_t>({100'000'001}), "the header must be at most 100000000 bytes long, got 100000001."},
+      {"", formats + "an empty file."},
+      {bytes_of<uint64_t>({100'000'001}), formats + "a file that begins with '\\x01\\xe1\\xf5\\x05\\x00"},
+      {"Entry not found", formats + "a file that begins with 'Entry not'."},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n",
-       "must have tensors, got a pointer of Git LFS."},
+       "must have tensors, got a pointer of Git LFS. Hint: git lfs pull fetches the file."},
+      {"\n <!DOCTYPE html>\n<title>404</title>", "must have tensors, got a page of HTML or XML."},
+      {std::string("\x1f\x8b\x08\0\0\0\0\0\2\3", 10), "must have tensors, got a file that gzip has packed."},
       {bytes_of<uint64_t>({10}) + "{}",
        "the header must lie inside the file of 10 bytes, got a length of 10."},
       {with_length(""), "the header must start with {."},

@@ -32,10 +32,8 @@ void on_disk(F&& work) {
 
 /// Whether a run that was killed before its first file may leave a file of this name.
 bool is_leftover(const std::string& name) {
-  if (name == RunLock::kFile) return true;
-  for (const std::string& file : run_files())
-    if (name == file + ".tmp") return true;
-  return false;
+  const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
+  return name == RunLock::kFile || std::any_of(run_files().begin(), run_files().end(), is_of);
 }
 
 /// Whether a folder is empty except for leftovers.
@@ -115,10 +113,8 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
     remove_kept_states(path_ / kKept);
     remove_run_files(path_);
   });
-  files::FolderUpdate update(path_);
-  update.write("train.json", files.recipe());  // never absent: it marks the folder of a run
-  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
-  held_->checksums = update.commit();
+  write_texts(files);  // with train.json, which was never absent: it marks the folder of a run
+  on_disk([&] { fs::create_directory(path_ / kFresh); });  // until there is a state: see has_only_begun()
 }
 
 std::vector<std::string> RunFolder::verify() {
@@ -160,7 +156,7 @@ void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint)
   check_there();
   const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
-    remove_state(fresh);
+    if (has_last()) remove_state(fresh);
     fs::create_directory(fresh);  // not its parent, which is locked or was removed
     move_other_files(old, fresh);
     remove_state(old);

@@ -100,7 +100,7 @@ std::string text_page(const TextPage& page) {
   const auto dumped = [&data] { return data.dump(-1, ' ', false, TextJson::error_handler_t::replace); };
   data["shown"] = shown_tokens(look, std::ssize(dumped()));
   data["heads"] = heads_json(look, data["shown"]);
-  return html({.title = page.title, .data = dumped(), .scripts = {embedded_file("look.js")}});
+  return html({.verb = "look", .title = page.title, .data = dumped(), .scripts = {embedded_file("look.js")}});
 }
 
 }  // namespace gradus::pages

@@ -266,7 +266,8 @@ std::string report_json(const std::vector<LoggedRun>& runs, bool is_live) {
 }
 
 std::string report_html(const std::string& title, std::string json) {
-  return html({.title = title + " – gradus",
+  return html({.verb = "report",
+               .title = title + " – gradus",
                .data = std::move(json),
                .scripts = {embedded_file("uplot/uPlot.iife.min.js"), embedded_file("report.js")},
                .styles = {embedded_file("uplot/uPlot.min.css")}});

@@ -7,7 +7,7 @@ namespace gradus::cli {
 
 void join_pages_full(Annexes& annexes) {
   annexes.graph_page = pages::graphs_html;
-  annexes.is_page = pages::is_page;
+  annexes.is_page = pages::is_page_of("gradcheck");
 }
 
 }  // namespace gradus::cli

@@ -32,7 +32,7 @@ int report(const ReportFlags& flags) {
   }
   if (fs::path(flags.out).extension() != ".html")
     fail("report", "--out must be FILE.html, got '", flags.out, "'.");
-  files::check_replaceable("report", "--out", flags.out, pages::is_page);
+  files::check_replaceable("report", "--out", flags.out, pages::is_page_of("report"));
   files::write_atomically(
       flags.out, [&](std::ostream& out) { out << pages::report_html(pages::report_title(runs), json); });
   Messages(flags.quiet).line("wrote   " + shell_path(flags.out));

@@ -180,21 +180,21 @@ void check(const LessonFlags& flags) {
 
 int write_page(const std::string& name, const std::filesystem::path& file) {
   if (file.extension() != ".html") fail("lesson", "--html must end in .html, got ", file, ".");
-  files::check_replaceable("lesson", "--html", file, pages::is_page);
+  files::check_replaceable("lesson", "--html", file, pages::is_page_of("lesson"));
   files::write_atomically(file, [&](std::ostream& out) { out << teach::lesson_html(name); });
   std::cout << "wrote   " << shell_path(file) << std::endl;
   return kDone;
 }
 
 int write_site(const std::filesystem::path& folder) {
-  const std::filesystem::path index = folder / "index.html";
-  if (std::filesystem::exists(index) && files::read(index).find("\"kind\":\"list\"") == std::string::npos)
-    fail("lesson", "--html-all must be a folder without an index.html of something else, got ", folder, ".");
   files::make_folders(folder);
   files::FolderUpdate update(folder);
-  for (const auto& [name, text] : teach::lesson_site()) update.write(name, text);
+  for (const auto& [name, text] : teach::lesson_site()) {
+    files::check_replaceable("lesson", "--html-all", folder / name, pages::is_page_of("lesson"));
+    update.write(name, text);
+  }
   update.commit_without_list();
-  std::cout << "wrote   " << shell_path(index) << std::endl;
+  std::cout << "wrote   " << shell_path(folder / "index.html") << std::endl;
   return kDone;
 }
 

@@ -166,7 +166,7 @@ TEST_CASE("graph_html: the page that the program would write, with text that sta
   CHECK(json::parse(graph).at("nodes")[0].at("name") == names[0].first);
   CHECK(page.find("</script><b>") == page.npos);
   const std::string data = concat("{\"title\":\"Graph of a gradient\",\"graphs\":[", graph, "]}");
-  CHECK(page == pages::html({"Graph of a gradient", data, {pages::embedded_file("graph.js")}}));
+  CHECK(page == pages::html({"gradcheck", "Graph of a gradient", data, {pages::embedded_file("graph.js")}}));
 }
 
 TEST_CASE("graph_json refuses what has no gradient") {

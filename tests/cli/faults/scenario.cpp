@@ -141,8 +141,7 @@ std::string Scenario::try_to_recover(bool saved) const {
   if (resumed.code != 0 && saved) return "not resumed: " + resumed.err;
   if (resumed.code != 0)
     if (const std::string reason = why_refused(resumed); !reason.empty()) return reason;
-  cli::Outcome begun = cli::run_program(train({}));
-  if (begun.code == 2) begun = cli::run_program(train({"--overwrite"}));
+  const cli::Outcome begun = cli::run_program(arguments());
   if (begun.code != 0) return "not begun anew: " + begun.err;
   return is_finished() ? "" : "begun anew to another end";
 }

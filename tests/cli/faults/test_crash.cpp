@@ -107,6 +107,17 @@ TEST_CASE("a run that is killed as it changes a file, or whose calls fail, can b
   }
 }
 
+TEST_CASE("a run that is killed between its first best model and its first state is begun anew") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::start);
+  const auto counts = [&](const SystemCall& call) {
+    return is_of_run(scenario, call) && changes_files(call) &&
+           std::filesystem::exists(scenario.out() / "model.safetensors") &&
+           !std::filesystem::exists(scenario.out() / "last");
+  };
+  kill_at_each(scenario, counts, 0, 4);
+}
+
 /// Kills the run that goes on at every `stride`-th change.
 void check_staged_list(int stride) {
   const Scenario scenario(Scenario::resume);

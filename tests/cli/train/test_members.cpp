@@ -49,6 +49,9 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model",
                 {"must be one model, got an ensemble of 3"});
   check_refused(train(scratch, "all", args("--members 3")), {"--out must be new", "--resume", "--overwrite"});
   check_refused(train(scratch, "one", args("--members 3")), {"--out must be a new folder"});
+  std::filesystem::create_directory(scratch.path("two"));
+  scratch.file("two/members.json.tmp", "{");  // of a killed run
+  CHECK(run_program(train(scratch, "two", args("--members 2 --steps 5 --quiet"))).code == 0);
   CHECK(run_program(train(scratch, "all", args("--members 2 --steps 5 --overwrite --quiet"))).code == 0);
 }
 

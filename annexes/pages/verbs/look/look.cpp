@@ -99,7 +99,7 @@ void check(const LookFlags& flags) {
     fail("look",
          "--heads and --html must be without --ablate, --scale and --patch, got both. Hint: they show the ",
          "loss without each head.");
-  if (!flags.html.empty()) files::check_replaceable("look", "--html", flags.html, pages::is_page);
+  if (!flags.html.empty()) files::check_replaceable("look", "--html", flags.html, pages::is_page_of("look"));
   if (!flags.tensors.empty())
     files::check_replaceable("look", "--tensors", flags.tensors, LookReport::is_tensors);
 }

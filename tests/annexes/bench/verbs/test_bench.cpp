@@ -107,6 +107,8 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
           "sizes must be varied in a loop of --workload, got --scaling");
   refused(args("--workload W4 --save x"), "--save must come with one workload, got 2");
   refused(args("--workload W0 --save /dev/null"), "--save must be a new file or an earlier one of its kind");
+  const std::string of_look = R"(lengthxx{"__metadata__":{"gradus":"look"},"tokens":{"dtype":"I64")";
+  refused({"--workload", "W0", "--save", Scratch().file("x", of_look)}, "--save must be a new file or an");
   refused(args("--precision bf17"), "--precision must be float32 or bf16, got 'bf17'");
   refused(args("--workload W5-W1 --precision bf16"), "--precision bf16 is for workloads that train");
   refused({"--workload", "walk gpt2"}, "a workload must be a task, an architecture");

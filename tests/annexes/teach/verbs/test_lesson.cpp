@@ -40,9 +40,11 @@ TEST_CASE("lesson writes a page or a folder of pages, and replaces no other page
   CHECK(std::filesystem::file_size(page) > 10'000);
   for (int times = 0; times < 2; ++times) CHECK(call("lesson --html-all", site).code == 0);
   CHECK(std::filesystem::exists(site + "/stacked-heads.html"));
-  std::ofstream(site + "/index.html") << "my own page";
-  check_refused(args("lesson --html-all", site),
-                {"[lesson] --html-all must be a folder without an index.html"});
+  for (const char* name : {"/compare.html", "/index.html"}) {
+    std::ofstream(site + name) << "my own page";
+    check_refused(args("lesson --html-all", site), {"[lesson] --html-all must be a new file", name});
+    std::filesystem::remove(site + name);
+  }
 }
 
 TEST_CASE("a lesson that there is not, and checks without a lesson, are one line and exit 2") {
