@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
