@@ -1,6 +1,7 @@
 // Ranks that are threads of one process, with messages in memory.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -98,7 +99,7 @@ class ThreadsAsRanks {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, std::queue<std::string>> messages_;
-  int64_t bytes_ = 0;
+  std::atomic<int64_t> bytes_ = 0;
 };
 
 }  // namespace gradus::train
