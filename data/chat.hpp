@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ struct Records {
     int64_t line = 0;   ///< where it begins in the file, counted from 1
   };
   std::vector<std::string> files;  ///< for errors
-  std::vector<Record> all;
+  std::deque<Record> all;
   int64_t bad_lines = 0;  ///< that were skipped
   int64_t line_ends = 0;  ///< CR LF and CR in strings, which became LF
 };

@@ -265,7 +265,7 @@ void restore(Run& run) {
       return nn::compare_shapes(run.trainer.model().state_shapes(), saved);
     } catch (const Error& e) {
       fail("train", state.folder(),
-           " must hold the state of this model, got that of another model: ", e.what(),
+           " must hold the state of this model, got that of another model: ", files::without_op(e.what()),
            " Use another folder.");
     }
   });
