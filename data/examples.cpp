@@ -108,6 +108,11 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
 
 std::string texts_of(const Records& records) {
   std::string texts = "system\nuser\nassistant\n";
+  size_t bytes = texts.size();
+  for (const Records::Record& record : records.all)
+    for (const Message& message : record.messages)
+      bytes += message.content.size() + (message.reasoning ? message.reasoning->size() : 0) + 2;
+  texts.reserve(bytes);
   for (const Records::Record& record : records.all)
     for (const Message& message : record.messages) {
       if (message.reasoning) texts.append(*message.reasoning).append("\n");
