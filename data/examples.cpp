@@ -125,6 +125,8 @@ Examples read_examples(const Records& records, const Tokenizer& tokenizer, const
   Examples result;
   result.bad_lines = records.bad_lines;
   result.line_ends = records.line_ends;
+  result.lines.reserve(records.all.size());
+  result.sources.reserve(records.all.size());
   const auto place = [&](const Records::Record& record) {
     return concat(files::plain(records.files[record.source]), ":", record.line);
   };
