@@ -61,7 +61,7 @@ class ChatFormat {
 
 /// The objects of sources of examples, before a tokenizer reads them.
 struct Records {
-  /// What an object has; of a text, a message of no role.
+  /// The kind of an object. A text is stored as one message with an empty role.
   enum class Kind { text, question, conversation };
   struct Record {
     Kind kind;

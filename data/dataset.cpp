@@ -299,7 +299,7 @@ std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
   if (has_examples()) {
-    // Of the targets up to any window, so large a part is in the sample as is wanted of all.
+    // Takes a window whenever the share of targets taken so far is below the share wanted of all targets.
     const auto part = static_cast<double>(tokens_wanted) / static_cast<double>(validation_targets());
     int64_t seen = 0, taken = 0;
     std::vector<int64_t> windows;

@@ -47,7 +47,7 @@ bool has_wider_numbers(const files::StableFile& file, int64_t width) {
   return some;
 }
 
-/// What a file is that has no numbers of 16 bits, though all its bytes could be such; "" for numbers.
+/// Describes a file that is a text or an array of NumPy, whose bytes could pass for numbers; "" for others.
 std::string_view other_format(const files::StableFile& file) {
   constexpr std::string_view kNumpy = "\x93NUMPY";
   std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 4096)), '\0');
@@ -62,8 +62,9 @@ std::string_view other_format(const files::StableFile& file) {
 
 using Layout = std::pair<int64_t, int64_t>;
 
-/// Where the numbers of a file begin, and the bytes of each. llm.c's header has 256 numbers of 32 bits: a
-/// kind, a version and the number of tokens; 0 bytes if it is not followed by so many.
+/// The offset of the first number of a file, and the bytes of each number. The header of llm.c has 256
+/// numbers of 32 bits: a kind, a version and the number of tokens. If the file does not have that many
+/// tokens, the second value is 0.
 Layout layout_of(const files::StableFile& file, int64_t vocab_size) {
   constexpr int64_t kHeader = 1024;
   static constexpr std::array<int64_t, 3> kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};

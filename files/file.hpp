@@ -112,7 +112,8 @@ std::string read_standard_input();
 /// Its next line, without LF; none at the end. Throws as above.
 std::optional<std::string> read_standard_line();
 
-/// What a file is by its first bytes if it stands in for another: a page, gzip, a pointer of Git LFS; or "".
+/// Describes a file by its first bytes if it is a page of HTML or XML, packed by gzip, or a pointer of Git
+/// LFS, with a hint what to do; "" for others.
 std::string other_file(std::string_view beginning);
 
 /// Throws Error, naming `op` and its `flag`, unless `path` is new in a folder that exists, or an ordinary

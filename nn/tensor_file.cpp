@@ -7,10 +7,10 @@
 namespace gradus::nn {
 namespace {
 
-/// What a file is that is not read as safetensors, or null, by structures that exclude each other. In
-/// safetensors, bytes 4 to 7 are 0, as the length of the header is below 2^32, and the next one is {. There,
-/// an archive has a compression method, and a pickle opcodes, or the end of a number that no dictionary
-/// begins with.
+/// ", a checkpoint of PyTorch," or ", a pickle," for a file of that format; null for any other, which is read
+/// as safetensors. The formats exclude each other: in safetensors, bytes 4 to 7 are 0, as the length of the
+/// header is below 2^32, and the next byte is {. An archive has a compression method in these places. A
+/// pickle has opcodes, or the end of a number that no dictionary begins with.
 const char* foreign_format(std::string_view begin) {
   const auto protocol = begin.size() > 2 && begin[0] == '\x80' ? begin[1] : '\0';
   if (begin.size() > 8 && begin.substr(4, 5) == std::string_view("\0\0\0\0{", 5)) return nullptr;
