@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/init.hpp"
@@ -39,6 +40,26 @@ void check_sequence(const Tensor& idx, int64_t start, const DecoderConfig& confi
     fail("decoder", "a sequence must have 1 to block_size = ", config.block_size, " tokens, got ", end,
          ". Hint: cut it, or train a model with a larger block_size.");
 }
+
+/// The targets that count. Logits take most of the memory where the vocabulary is large and few count.
+struct Counted {
+  explicit Counted(const Tensor& all) : targets(all.flatten()) {
+    std::vector<int64_t> places;
+    const std::vector<int64_t> values = targets.to_vector<int64_t>();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != kIgnored) places.push_back(static_cast<int64_t>(i));
+    if (places.size() == values.size()) return;
+    index = tensor(places, {std::ssize(places)});
+    targets = index_select(targets, 0, index);
+  }
+  /// The features of these: (B, T, C) -> (N, C), or itself if all count.
+  Tensor of(const Tensor& features) const {
+    return index.defined() ? index_select(features.flatten(0, 1), 0, index) : features;
+  }
+
+  Tensor targets;  // (N)
+  Tensor index{};  // of (B T); undefined: all
+};
 
 }  // namespace
 
@@ -90,18 +111,27 @@ Tensor Decoder::losses(const Tensor& idx, const Tensor& targets, Generator* drop
 
 Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,
                      const Tensor& starts) const {
-  Tensor x = features_of(idx, targets, dropout, starts), t = targets.flatten();
-  const std::vector<int64_t> all = t.to_vector<int64_t>();
-  std::vector<int64_t> counted;
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i] != kIgnored) counted.push_back(static_cast<int64_t>(i));
-  // Logits take most of the memory where the vocabulary is large and few targets count.
-  if (const int64_t count = std::ssize(counted); count > 0 && count < t.numel()) {
-    const Tensor index = tensor(counted, {count});
-    x = index_select(x.reshape({t.numel(), -1}), 0, index);
-    t = index_select(t, 0, index);
+  const Counted counted(targets);
+  const Tensor x = counted.of(features_of(idx, targets, dropout, starts));
+  return sum(losses_of(x, counted.targets)) / static_cast<double>(counted.targets.numel());
+}
+
+Tensor Decoder::distillation_loss(const Tensor& idx, const Tensor& targets, const Decoder& teacher,
+                                  double weight, Generator& random, const Tensor& starts) const {
+  const Counted counted(targets);
+  const int64_t count = counted.targets.numel();
+  const Tensor x = counted.of(features_of(idx, targets, &random, starts));
+  Tensor probabilities;
+  {
+    const NoGrad no_grad;
+    const Backbone& member = teacher.backbone_->drawn_member(random);
+    const Tensor its = member.logits(counted.of(member.features(idx, nullptr, starts)));
+    probabilities = softmax(its.reshape({count, config_.vocab_size}), -1) * weight;
+    probabilities = scatter_add(probabilities, 1, counted.targets.unsqueeze(1),
+                                full({count, 1}, 1 - weight, its.dtype()));
   }
-  return sum(losses_of(x, t)) / static_cast<double>(counted.size());
+  const Tensor logits = output(backbone_->logits(x)).reshape({count, config_.vocab_size});
+  return cross_entropy(logits, probabilities, CrossEntropyOptions{});
 }
 
 Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {

@@ -1,7 +1,6 @@
 #include "gradus/models/ensemble.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -40,7 +39,14 @@ class Ensemble final : public Backbone {
       const auto begin = static_cast<int64_t>(i) * width_;
       all.push_back(log_softmax(members_[i]->logits(features.slice(-1, begin, begin + width_)), -1));
     }
-    return logsumexp(stack(all, 0), {0}) - std::log(static_cast<double>(members_.size()));
+    // logsumexp() over the members, by passes over whole tensors instead of rows of a few numbers.
+    Tensor most = all[0].detach(), total;
+    for (const Tensor& one : all) most = maximum(most, one.detach());
+    for (const Tensor& one : all) total = total.defined() ? total + exp(one - most) : exp(one - most);
+    return log(total / static_cast<double>(members_.size())) + most;
+  }
+  const Backbone& drawn_member(Generator& random) const override {
+    return *members_[static_cast<size_t>(random.below(std::ssize(members_)))];
   }
   Tensor logit_share(const Tensor&, const Tensor&, const Tensor&) const override {
     fail("ensemble", "the logits of an ensemble are no sums over one residual stream. Hint: take a member.");

@@ -1,7 +1,10 @@
 #include "gradus/train/decoder.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/stored/adapter.hpp"
@@ -55,6 +58,23 @@ Loss decoder_loss(const models::Decoder& model) {
   };
 }
 
+Loss training_loss(const models::Decoder& model, const TrainConfig& config) {
+  if (config.teacher.empty()) return decoder_loss(model);
+  auto teacher = std::make_shared<models::Decoder>(load_trained(config.teacher).model);
+  teacher->eval();
+  const models::DecoderConfig &its = teacher->config(), &own = model.config();
+  if (its.vocab_size != own.vocab_size || its.context_limit() < config.model.block_size)
+    fail("train", Option{"teacher"}, " must have the ", own.vocab_size,
+         " tokens of the run and a context of at ", "least ", config.model.block_size, ", got ",
+         its.vocab_size, " and ", its.context_limit(), " in ", config.teacher, ".");
+  return [&model, teacher = std::move(teacher), weight = config.teacher_weight](const data::Batch& batch,
+                                                                                Generator* dropout) {
+    const Tensor starts = batch.more.empty() ? Tensor() : batch.more[0];
+    if (!dropout || !grad_enabled()) return model.loss(batch.x, batch.y, dropout, starts);  // an evaluation
+    return model.distillation_loss(batch.x, batch.y, *teacher, weight, *dropout, starts);
+  };
+}
+
 BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig& config) {
   if (config.windows == Windows::random) return dataset.training_batches();
   return dataset.shuffled_batches(static_cast<uint64_t>(config.seed));
@@ -63,7 +83,7 @@ BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig
 Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const TrainConfig& config) {
   config.validate();
   const LoopOptions& loop = config;
-  return {.loss = decoder_loss(model),
+  return {.loss = training_loss(model, config),
           .batches = std::move(source),
           .optimizer = make_optimizer(model, config),
           .schedule = config.schedule(),

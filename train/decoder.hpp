@@ -13,6 +13,9 @@ namespace gradus::train {
 
 /// Mean cross-entropy, nats per token. Borrows the model.
 Loss decoder_loss(const models::Decoder& model);
+/// The same in evaluations; in training the loss with config.teacher, if there is one. Throws Error, naming
+/// the file, if the teacher cannot be read, or if it does not fit the model.
+Loss training_loss(const models::Decoder& model, const TrainConfig& config);
 
 /// The windows that config.windows names, of the training split. Borrows the dataset.
 BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig& config);

@@ -20,10 +20,11 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
 
-// Members that make fewer than kMemberEpochs have a higher loss, also as an ensemble. Up to kFewMembers, more
-// members are better than more epochs; from then on, members of kLongEpochs are.
-constexpr double kLeastEpochs = 5, kMemberEpochs = 3.6, kLongEpochs = 8;
-constexpr int64_t kFewMembers = 8, kMostMembers = 24;
+// Below kLeastEpochs a model is better alone, and below kSeveralEpochs one teacher is better than several,
+// which is also as many as one thread trains. Teachers take at most kTeachersShare of the time, and overfit
+// after kTeacherEpochs. From the runs in docs/recipe.md.
+constexpr double kLeastEpochs = 7, kSeveralEpochs = 12, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
+constexpr int64_t kMostTeachers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
@@ -65,14 +66,15 @@ double planned_dropout(double epochs, double parameters_per_token) {
   return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
 }
 
-int64_t planned_members(double epochs, int64_t slots) {
-  slots = std::min(slots, kFewMembers);
-  if (slots < 2 || epochs < kLeastEpochs) return 1;
-  const double members =
-      std::max(std::min<double>(epochs / kMemberEpochs, kFewMembers), epochs / kLongEpochs);
-  const int64_t most = kMostMembers / slots;  // turns, in each of which `slots` members train
-  const double turns = std::round(members / static_cast<double>(slots));
-  return slots * static_cast<int64_t>(std::clamp(turns, 1.0, static_cast<double>(most)));
+Teaching planned_teaching(double epochs, int64_t slots) {
+  if (epochs < kLeastEpochs) return {};
+  double teachers = 1;
+  if (epochs >= kSeveralEpochs) {
+    const auto at_once = static_cast<double>(std::min(slots, kMostTeachers));
+    const double turns = std::round(kTeachersShare * epochs / kTeacherEpochs / at_once);
+    teachers = at_once * std::clamp(turns, 1.0, std::floor(static_cast<double>(kMostTeachers) / at_once));
+  }
+  return {static_cast<int64_t>(teachers), std::min(kTeachersShare, teachers * kTeacherEpochs / epochs)};
 }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {

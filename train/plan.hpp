@@ -37,10 +37,14 @@ int64_t planned_vocab(double bytes);
 /// overfits later (docs/recipe.md has the runs that show it).
 double planned_dropout(double epochs, double parameters_per_token);
 
-/// The members of the ensemble that reaches the lowest loss in a time in which one model on all threads makes
-/// `epochs` epochs: a multiple of `slots`, the number of members that train at a time, such that each makes
-/// about three and a half, or, if there are more than eight, about eight; at most 24; 1 below five epochs.
-int64_t planned_members(double epochs, int64_t slots);
+/// Teachers of a model (TrainConfig::teacher), as many of which train at a time as there are threads.
+struct Teaching {
+  int64_t teachers = 0;  ///< 0: the model has none
+  double share = 0;      ///< of the time, which the teachers get
+};
+/// The teachers with which a model reaches the lowest loss in a time in which it makes `epochs` epochs on all
+/// `slots` threads alone.
+Teaching planned_teaching(double epochs, int64_t slots);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in
 /// which a token counts as three, and at least eval_tokens.

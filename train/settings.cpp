@@ -135,6 +135,13 @@ std::vector<Setting> make_settings() {
       row<&Config::weights>("weights", model, "NAME",
                             concat("LoRA: format of frozen weights: ", listed(weights_names())),
                             {.traits = kStoredIfSet, .choices = weights_names}),
+      row<&Config::teacher>("teacher", model, "DIR",
+                            "Learn from the probabilities of the model or ensemble in this folder\ntoo "
+                            "(distillation), whose tokenizer the run gets",
+                            {.traits = kStoredIfSet | kPath | kResumable}),
+      row<&Config::teacher_weight>("teacher-weight", model, "F",
+                                   "Weight of the teacher's probabilities in the loss; the text has the rest",
+                                   {.range = kPart, .traits = kStoredIfSet}),
       row<&Model::arch>("arch", model, "NAME", parts_of_architectures(),
                         {.traits = kStoredIfSet | kSize | kOfModel, .choices = models::arch_names}),
       row<&Model::n_layer>("layers", model, "N", "Transformer blocks",

@@ -71,7 +71,9 @@ struct TrainConfig : LoopOptions {
   double lora_dropout = 0;             ///< see nn::LoRAOptions
   std::string adapter;                 ///< absolute path of the folder of the first adapters; none: new ones
   Weights weights = Weights::float32;  ///< of frozen matrices
-  models::DecoderConfig model;         ///< vocab_size comes from the tokenizer
+  std::string teacher;          ///< absolute path of the folder of a model to learn from; none: no model
+  double teacher_weight = 0.7;  ///< see models::Decoder::distillation_loss
+  models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning, in addition to LoopOptions.
   /// Pairs (done, planned): steps before `done` had the learning rates of a run of `planned` steps.

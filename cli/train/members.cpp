@@ -1,5 +1,7 @@
 #include "gradus/cli/train/members.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -41,18 +43,23 @@ using Clock = std::chrono::steady_clock;
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
 constexpr const char* kPlan = "members.json";
 
-/// members.json: the number of members, the seed of the first, and the words with which each begins.
+/// members.json: the number of members, the seed of the first, and the words with which each begins. Teachers
+/// also have the words with which the model that learns from them begins, and its minutes.
 struct Plan {
   int64_t members = 0, seed = 0;
-  std::vector<std::string> words;
+  std::vector<std::string> words, student = {};
+  double student_minutes = 0;
 };
 
 Plan read_plan(const fs::path& folder) {
   const std::string file = (folder / kPlan).string();
   const files::Json json(files::read(file), "train", file);
   const files::Field root = json.root();
-  return {root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
-          root.at("flags").texts()};
+  Plan plan{root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
+            root.at("flags").texts()};
+  if (const auto student = root.find("student"))
+    plan = {plan.members, plan.seed, plan.words, student->texts(), root.at("student_minutes").number()};
+  return plan;
 }
 
 std::string typed(const std::string& value) { return value; }
@@ -86,13 +93,15 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
 
 class Members {
  public:
-  Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
+  /// Members of an ensemble, or, if `teaching` is above 0, teachers that have this share of the minutes.
+  Members(const TrainFlags& flags, int64_t members, double teaching, Clock::time_point start)
       : flags_(flags),
-        folder_(run_path(flags)),
+        folder_(teaching > 0 ? run_path(flags) / train::RunFolder::kTeachers : run_path(flags)),
         plan_{.members = members,
               .seed = flags.config.seed,
               .words = setting_words(flags, {"seed", "minutes"})},
-        slots_(std::min<int64_t>(members, num_threads())) {
+        slots_(std::min<int64_t>(members, num_threads())),
+        start_(start) {
     check_folder();
     if (flags.resume) {
       resume();
@@ -100,15 +109,20 @@ class Members {
     }
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
-      const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
-      plan_.words.push_back(concat("--minutes=", typed(std::max(1e-3, left / static_cast<double>(turns)))));
+      const double left = (teaching > 0 ? teaching : kMembersShare) * minutes_left();
+      plan_.words.push_back(concat("--minutes=", typed(std::max(kLeast, left / static_cast<double>(turns)))));
       plan_.words.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) plan_.words.emplace_back("--overwrite");
+    nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
+    if (teaching > 0) {
+      json["student"] = setting_words(flags, {"minutes", "tokenizer", "vocab", "chat-tokens"});
+      json["student_minutes"] = std::max(kLeast, (1 - teaching) * minutes_left());
+    }
     files::make_folders(folder_);
-    const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
     files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
+    plan_ = read_plan(folder_);
   }
 
   int64_t count() const { return plan_.members; }
@@ -122,9 +136,12 @@ class Members {
     for (int64_t next = 1; next <= plan_.members || !running.empty();) {
       if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
-          messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
-          running.emplace_back(Process("train", command(next, running.empty()), {.end_signal = SIGTERM}),
-                               next);
+          messages.line(concat(is_teaching() ? "teacher " : "member  ", next, " of ", plan_.members, ": ",
+                               folder(next).string()));
+          // The standard output is for the sample of the model that learns from teachers.
+          const int out = is_teaching() ? STDERR_FILENO : -1;
+          running.emplace_back(
+              Process("train", command(next, running.empty()), {.end_signal = SIGTERM, .out = out}), next);
         }
         ++next;
         continue;
@@ -139,6 +156,28 @@ class Members {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return sent != 0 ? 128 + sent : code;
+  }
+
+  /// Trains the model that learns from these teachers, in the folder above theirs. Returns its exit code, or
+  /// that of a signal.
+  int train_student(const train::Interrupt& interrupt) const {
+    const double minutes = flags_.resume ? plan_.student_minutes : minutes_left();
+    std::vector<std::string> words{this_program(), "train"};
+    words.insert(words.end(), plan_.student.begin(), plan_.student.end());
+    for (const std::string& word :
+         {concat("--minutes=", typed(std::max(kLeast, minutes))), concat("--teacher=", folder_.string()),
+          concat("--threads=", num_threads()), concat("--out=", folder_.parent_path().string())})
+      words.push_back(word);
+    if (flags_.sample_every > 0) words.push_back(concat("--sample-every=", flags_.sample_every));
+    if (flags_.quiet) words.emplace_back("--quiet");
+    if (flags_.json) words.emplace_back("--json");
+    if (flags_.tensorboard) words.emplace_back("--tensorboard");
+    Process process("train", words, {.end_signal = SIGTERM});
+    int sent = 0;
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+      if (interrupt.signal() != 0 && sent == 0) process.send(sent = interrupt.signal());
+      if (const std::optional<Ending> ending = process.poll()) return ending->code;
+    }
   }
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
@@ -161,7 +200,11 @@ class Members {
   }
 
  private:
+  static constexpr double kLeast = 1e-3;  // minutes
+
   static std::string name(int64_t member) { return concat("members/", member); }
+  bool is_teaching() const { return plan_.student_minutes > 0; }
+  double minutes_left() const { return flags_.config.minutes - seconds_since(start_) / 60; }
 
   void check_folder() const {
     const bool is_ensemble = fs::exists(folder_ / kPlan);
@@ -229,6 +272,7 @@ class Members {
   fs::path folder_;
   Plan plan_;
   int64_t slots_;
+  Clock::time_point start_;
 };
 
 void check_others(const TrainFlags& flags) {
@@ -284,17 +328,48 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
 
 }  // namespace
 
-int64_t members_of(const TrainFlags& flags, Clock::time_point start) {
-  if (flags.members > 0) return flags.members;
-  if (flags.resume) return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 1;
-  return planned_members(flags, start);
+int64_t members_of(const TrainFlags& flags) {
+  if (flags.members > 0 || !flags.resume) return flags.members;
+  return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 0;
+}
+
+train::Teaching teaching_of(const TrainFlags& flags, Clock::time_point start) {
+  if (flags.members > 0) return {};
+  if (!flags.resume) return planned_teaching(flags, start);
+  // Once the student has begun, it is resumed as any run is.
+  const fs::path plan = run_path(flags) / train::RunFolder::kTeachers / kPlan;
+  if (train::RunFolder(run_path(flags)).has_run() || !fs::exists(plan)) return {};
+  return {.teachers = read_plan(plan.parent_path()).members, .share = 1};
+}
+
+int train_taught(const TrainFlags& flags, const train::Teaching& teaching, Clock::time_point start,
+                 const std::string& program) {
+  const Messages messages(flags.quiet);
+  const fs::path folder = run_path(flags);
+  if (!flags.resume) train::RunFolder(folder).clear(flags.overwrite);
+  Members teachers(flags, teaching.teachers, teaching.share, start);
+  const train::Interrupt interrupt;
+  int code = teachers.train(interrupt, messages);
+  if (code == kDone) {
+    teachers.write();
+    messages.line(
+        concat("\nstudent one model learns from the text and from the ", teachers.count(), " teachers"));
+    code = teachers.train_student(interrupt);
+  } else if (teachers.remove_if_empty()) {
+    if (fs::is_empty(folder)) fs::remove(folder);
+    return code;
+  }
+  if (code != kDone && !train::RunFolder(folder).has_run())
+    messages.line(concat("the teachers or their student are not finished; continue with: ", program,
+                         " train --out ", shell_path(folder.string()), " --resume"));
+  return code;
 }
 
 int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,
                   const std::string& program) {
   check_others(flags);
   const Messages messages(flags.quiet);
-  Members members(flags, count, start);
+  Members members(flags, count, /*teaching=*/0, start);
   std::optional<train::Interrupt> interrupt(std::in_place);
   const int code = members.train(*interrupt, messages);
   interrupt.reset();

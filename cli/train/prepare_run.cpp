@@ -213,19 +213,19 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
 
 }  // namespace
 
-int64_t planned_members(const TrainFlags& flags, Clock::time_point start) {
+train::Teaching planned_teaching(const TrainFlags& flags, Clock::time_point start) {
   constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
   const auto& text = flags.config.text;
-  const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
-                         !flags.profile.empty() || !flags.config.init_from.empty() ||
-                         std::find(text.begin(), text.end(), "-") != text.end() ||
-                         flags.config.val_text == "-";
-  if (is_single || flags.config.minutes < kLeastMinutes) return 1;
+  const bool is_single =
+      flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
+      !flags.profile.empty() || !flags.config.init_from.empty() || !flags.config.teacher.empty() ||
+      std::find(text.begin(), text.end(), "-") != text.end() || flags.config.val_text == "-";
+  if (is_single || flags.config.minutes < kLeastMinutes) return {};
   TrainConfig config = flags.config;
   std::vector<std::string> notes;
   const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
   const RunTokens tokens(input.text, input.tokenizer, config);
-  return train::planned_members(epochs_in_time(flags, config, tokens, start), num_threads());
+  return train::planned_teaching(epochs_in_time(flags, config, tokens, start), num_threads());
 }
 
 fs::path run_path(const TrainFlags& flags) {
@@ -245,6 +245,9 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
   auto [text, tokenizer] =
       saved ? read_input_again(flags, train::load_tokenizer(*folder), *saved, config, notes)
             : read_input(flags, known_tokenizer(config), config, notes);
+  if (!config.teacher.empty() &&
+      data::tokenizer_files(tokenizer) != data::tokenizer_files(train::load_tokenizer(config.teacher, {})))
+    fail("train", "--teacher must have the tokenizer of the run, got another in ", config.teacher, ".");
   const train::Checkpoint checkpoint =
       saved ? load_checkpoint(flags, *folder, *saved, text.corpus, config) : train::Checkpoint{};
   const RunTokens tokens(text, tokenizer, config);

@@ -45,9 +45,9 @@ struct PreparedRun {
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks,
                         std::chrono::steady_clock::time_point start);
 
-/// The number of models, averaged as an ensemble, with which --minutes reaches the lowest loss; 1 without
-/// --minutes. Throws Error as prepare_run() does for the text.
-int64_t planned_members(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
+/// The teachers with which the model of --minutes reaches the lowest loss; none without --minutes. Throws
+/// Error as prepare_run() does for the text.
+train::Teaching planned_teaching(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
 
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);

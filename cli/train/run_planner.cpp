@@ -82,7 +82,9 @@ class Planner {
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
     TrainConfig chosen = choose_preset(config);
-    if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
+    // A teacher does instead of dropout.
+    if (!flags_.is_given("dropout") && config.init_from.empty() && config.teacher.empty())
+      set_dropout(chosen);
     const train::OtherWork other{.eval_targets = tokens_.dataset(chosen).validation_targets(),
                                  .sample_tokens = flags_.quiet ? 0 : kClosingSample,
                                  .ranks = ranks};

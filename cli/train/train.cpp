@@ -283,8 +283,10 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (writes_event_files(flags) && !annexes().event_files)
     files::refuse_format("train", "the format of TensorBoard");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  if (const int64_t members = members_of(flags, start); members > 1)
+  if (const int64_t members = members_of(flags); members > 1)
     return train_members(flags, members, start, program);
+  if (const train::Teaching teaching = teaching_of(flags, start); teaching.teachers > 0)
+    return train_taught(flags, teaching, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_closed_pipes_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);

@@ -151,6 +151,11 @@ TrainConfig TrainFlags::on_preset(const std::string& name) const {
         if constexpr (std::is_same_v<T, std::string>)
           if (!path.empty() && !is_tokenizer_kind(path)) path = absolute_path(path);
       });
+  if (!merged.teacher.empty() && merged.init_from.empty() && !resume) {
+    if (is_given("tokenizer") || is_given("vocab"))
+      fail("train", "--tokenizer and --vocab must be left out with --teacher, whose tokenizer the run gets.");
+    merged.tokenizer = merged.teacher;
+  }
   if (merged.tokenizer == "bpe" && !is_given("vocab")) merged.vocab = kBpeVocab;
   if (!merged.init_from.empty() && !resume)
     begin_with_model(merged, [&](std::string_view flag) { return is_given(flag); });
@@ -169,7 +174,8 @@ bool TrainFlags::plans_vocab() const {
   const auto is_none_given = [&](std::initializer_list<const char*> flags) {
     return std::none_of(flags.begin(), flags.end(), [&](const char* flag) { return is_given(flag); });
   };
-  return config.minutes > 0 && !resume && is_none_given({"tokenizer", "vocab", "tokens", "init-from"});
+  return config.minutes > 0 && !resume &&
+         is_none_given({"tokenizer", "vocab", "tokens", "init-from", "teacher"});
 }
 
 void TrainFlags::settle_precision() {

@@ -372,8 +372,9 @@ Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig
   for (size_t i = 0; i < members.size(); ++i) {
     const Decoder member = files::read_folder(
         members[i], [&](const files::FolderSnapshot& files) { return load_pretrained(files, one); });
-    for (const auto& [name, values] : member.state_dict())
-      state.at(concat("members.", i, ".", name)).copy_(values);
+    const std::string begin =
+        members.size() == 1 ? "" : concat("members.", i, ".");  // of one, it is this one
+    for (const auto& [name, values] : member.state_dict()) state.at(begin + name).copy_(values);
   }
   return ensemble;
 }

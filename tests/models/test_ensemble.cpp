@@ -66,6 +66,14 @@ TEST_CASE("an ensemble's probabilities are the means of its members'") {
   CHECK(check_outputs(ensemble).failed().empty());
 }
 
+TEST_CASE("an ensemble of one is its member") {
+  const SavedEnsemble saved("llama");
+  saved.save({"b"});
+  const Decoder one = load_pretrained(saved.folder.path());
+  const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1}, {1, 4});
+  CHECK(difference(one(idx), saved.members[1](idx)).empty());
+}
+
 TEST_CASE("an ensemble is trained by the loss of its mean") {
   DecoderConfig config = config_of("llama");
   config.n_member = 2;

@@ -45,11 +45,17 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   for (const auto& [epochs, per_token, dropout] : cases) CHECK(planned_dropout(epochs, per_token) == dropout);
 }
 
-TEST_CASE("members are as many as make about three and a half epochs each") {
-  const std::tuple<double, int64_t, int64_t> cases[] = {{1e9, 1, 1},  {4.9, 2, 1},  {5, 2, 2},
-                                                        {10.7, 2, 2}, {14.6, 2, 4}, {65, 2, 8},
-                                                        {1e9, 2, 24}, {1e9, 5, 20}, {6, 8, 8}};
-  for (const auto& [epochs, slots, members] : cases) CHECK(planned_members(epochs, slots) == members);
+TEST_CASE("teachers make about five epochs each, in at most two fifths of the time") {
+  const std::tuple<double, int64_t, int64_t, double> cases[] = {
+      {6.9, 2, 0, 0},  {7, 2, 1, 0.4},  {11.9, 2, 1, 0.4}, {12, 2, 2, 0.4}, {24, 2, 2, 0.4},
+      {48, 2, 4, 0.4}, {90, 2, 8, 0.4}, {384, 2, 8, 0.1},  {1e9, 1, 8, 0},  {20, 1, 2, 0.4},
+      {30, 8, 8, 0.4}, {1e9, 5, 5, 0},  {1e9, 32, 8, 0},   {6, 32, 0, 0}};
+  for (const auto& [epochs, slots, teachers, share] : cases) {
+    INFO(epochs << " epochs, " << slots << " at once");
+    const Teaching plan = planned_teaching(epochs, slots);
+    CHECK(plan.teachers == teachers);
+    CHECK(plan.share == Approx(share).margin(1e-6));
+  }
 }
 
 TEST_CASE("a sample costs a window a token where the window slides, and little before") {

@@ -30,10 +30,11 @@ void on_disk(F&& work) {
   }
 }
 
-/// Whether a run that was killed before its first file may leave a file of this name.
+/// Whether a run that was killed before its first file may leave a file of this name, or its teachers.
 bool is_leftover(const std::string& name) {
   const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
-  return name == RunLock::kFile || std::any_of(run_files().begin(), run_files().end(), is_of);
+  return name == RunLock::kFile || name == RunFolder::kTeachers ||
+         std::any_of(run_files().begin(), run_files().end(), is_of);
 }
 
 /// Whether a folder is empty except for leftovers.
@@ -108,13 +109,25 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   }
   lock();
   check_free(overwrite);  // another run may have begun meanwhile
+  remove_files();
+  write_texts(files);  // with train.json, which was never absent: it marks the folder of a run
+  on_disk([&] { fs::create_directory(path_ / kFresh); });  // until there is a state: see has_only_begun()
+}
+
+void RunFolder::remove_files() {
   on_disk([&] {
     for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
     remove_kept_states(path_ / kKept);
     remove_run_files(path_);
   });
-  write_texts(files);  // with train.json, which was never absent: it marks the folder of a run
-  on_disk([&] { fs::create_directory(path_ / kFresh); });  // until there is a state: see has_only_begun()
+}
+
+void RunFolder::clear(bool overwrite) {
+  check_free(overwrite);
+  if (!has_run()) return;
+  lock();
+  remove_files();
+  on_disk([&] { fs::remove(path_ / "train.json"); });
 }
 
 std::vector<std::string> RunFolder::verify() {

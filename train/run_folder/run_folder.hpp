@@ -33,6 +33,9 @@ namespace gradus::train {
 /// The folder of a run.
 class RunFolder {
  public:
+  /// The subfolder of the models that this one learns from, which stays when the run is replaced.
+  static constexpr const char* kTeachers = "teachers";
+
   /// Does not access the folder.
   explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
@@ -50,6 +53,8 @@ class RunFolder {
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
   void create(const ModelFiles& files, bool overwrite);
+  /// Removes the run in the folder, if there is one. Throws Error as check_free().
+  void clear(bool overwrite);
   /// Compares every file that has a checksum with it. Throws Error, naming the file, if one differs. Returns
   /// notes for the user about files without checksums.
   std::vector<std::string> verify();
@@ -80,6 +85,8 @@ class RunFolder {
   std::string lock_warning() const;
 
  private:
+  void remove_files();  // of a run, but for train.json
+
   struct Held;  // the lock, and checksums
 
   std::filesystem::path path_;

@@ -106,6 +106,56 @@ TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
                scratch.path("out/members/1"), "\n"));
 }
 
+TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the same bits", "[needs.formats]") {
+  const Scratch scratch;
+  must(train(scratch, "all", args("--members 2 --steps 40 --tokenizer byte --quiet")));
+  const std::vector<std::string> words{"--teacher", scratch.path("all"), "--steps", "40", "--quiet"};
+  must(train(scratch, "whole", words));
+  must(train(scratch, "parts", args(words, "--stop-after 15")));
+  must(args("train --out", scratch.path("parts"), "--resume --quiet"));
+  CHECK(read(scratch.path("whole/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
+  CHECK(read(scratch.path("whole/tokenizer.json")) == read(scratch.path("all/tokenizer.json")));
+  must(train(scratch, "alone", args("--steps 40 --tokenizer byte --quiet")));
+  CHECK(read(scratch.path("whole/model.safetensors")) != read(scratch.path("alone/model.safetensors")));
+  CHECK(call("export", scratch.path("whole"), "--to gguf --out", scratch.path("x.gguf")).code == 0);
+
+  check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
+  check_refused(train(scratch, "x", args("--teacher", scratch.path("none"))), {scratch.path("none")});
+  check_refused(train(scratch, "x", args(words, "--block 256")), {"--teacher must have", "context"});
+  must(args("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
+            scratch.file("letters.txt", std::string(2000, 'a') + "b")));
+  check_refused(args("train --init-from", scratch.path("letters"), "--teacher", scratch.path("all"), "--text",
+                     scratch.path("letters.txt"), "--out", scratch.path("x")),
+                {"--teacher must have the tokenizer of the run"});
+  CHECK(!std::filesystem::exists(scratch.path("x")));
+}
+
+TEST_CASE("--minutes trains teachers and then one model, and --resume continues either") {
+  const Scratch scratch;
+  // As a run leaves it that is stopped before its first teacher begins.
+  std::filesystem::create_directories(scratch.path("out/teachers"));
+  const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.file("text.txt", text()) + "\"";
+  scratch.file("out/teachers/members.json", R"({"members": 2, "seed": 5, "flags": )" + settings +
+                                                R"(, "--steps=40", "--tokenizer=byte"], "student": )" +
+                                                settings + R"(, "--seed=5"], "student_minutes": 0.02})");
+  const std::string out = scratch.path("out");
+  const Outcome outcome = call("train --resume --out", out);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  for (const char* part : {"teacher 1 of 2: ", "teacher 2 of 2: ",
+                           "learns from the text and from the 2 teachers", "plan    ", "model   "})
+    CHECK(outcome.err.find(part) != std::string::npos);
+  CHECK(outcome.err.find("member  ") == std::string::npos);
+  CHECK(call("info", out + "/teachers").out.find("ensemble of 2: 2 layers") != std::string::npos);
+  CHECK(call("info", out).out.find("ensemble") == std::string::npos);
+  const files::Json recipe(read(out + "/train.json"), "test", "train.json");
+  CHECK(recipe.root().at("teacher").text() == out + "/teachers");
+  CHECK(call("train --resume --quiet --out", out).code ==
+        0);  // the model has begun: it is a run as any other
+  check_refused(args("train --preset tiny --minutes 0.5 --text", scratch.path("text.txt"), "--out", out),
+                {"--out must be new or empty", "--overwrite"});
+}
+
 TEST_CASE("flags that do not go together with members are refused") {
   const Scratch scratch;
   const std::vector<std::vector<std::string>> others{
