@@ -117,7 +117,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   on_disk([&] { fs::create_directory(path_ / kFresh); });  // until there is a state: see has_only_begun()
 }
 
-std::vector<std::string> RunFolder::verify() {
+std::vector<std::string> RunFolder::verify_files() {
   std::vector<std::string> notes;
   files::read_folder(path_, [&](const files::FolderSnapshot& files) {
     files.verify_those_there();
