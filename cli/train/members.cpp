@@ -1,7 +1,6 @@
 #include "gradus/cli/train/members.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numbers>
