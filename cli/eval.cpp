@@ -1,7 +1,6 @@
 // gradus eval: measures how well a model predicts a text.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>

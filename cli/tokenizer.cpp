@@ -115,9 +115,6 @@ void check_free(const fs::path& folder, bool overwrite) {
 
 int learn(const LearnFlags& flags) {
   check_free(flags.out, flags.overwrite);
-  if (flags.vocab < Tokenizer::kLeastPairs || flags.vocab > Tokenizer::kMostPairs)
-    fail("tokenizer", "--vocab must be a whole number from ", Tokenizer::kLeastPairs, " to ",
-         Tokenizer::kMostPairs, ", got ", flags.vocab, ".");
   const auto begin = std::chrono::steady_clock::now();
   data::PairTrainer trainer;
   int64_t bytes = 0;
@@ -150,7 +147,8 @@ Action add_learn(CLI::App& verb, const std::string& program) {
   add_argument(verb, "text", flags->text, "FILE", "Texts, or folders of .txt files; - is the standard input");
   add_value(verb, "--out", flags->out, "DIR", "Folder for the tokenizer's files")->required();
   add_value(verb, "--vocab", flags->vocab, "N",
-            "Size of the vocabulary, with the 256 bytes and <|endoftext|>")
+            "Size of the vocabulary, with the 256 bytes and <|endoftext|>",
+            {Tokenizer::kLeastPairs, Tokenizer::kMostPairs})
       ->required();
   verb.add_option("--special", flags->special,
                   "Add a special token with this text after the others; may be given several\ntimes")

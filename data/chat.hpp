@@ -73,6 +73,7 @@ struct Records {
   std::deque<Record> all;
   int64_t bad_lines = 0;  ///< that were skipped
   int64_t line_ends = 0;  ///< CR LF and CR in strings, which became LF
+  size_t bytes = 0;       ///< of all strings, each with a line end
 };
 
 /// The objects of JSON lines (one JSON object on each line) or of a JSON array of such objects: {"messages":
@@ -110,8 +111,5 @@ struct Examples {
 /// post_processor has one, and an end token follows them. Throws Error, naming the file and the line, for a
 /// record that the tokenizer or the format refuses, and if no example is left.
 Examples read_examples(const Records& records, const Tokenizer& tokenizer, const ExampleRules& rules);
-/// The same for the text of a file.
-Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
-                       const ExampleRules& rules);
 
 }  // namespace gradus::data

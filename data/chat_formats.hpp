@@ -2,7 +2,6 @@
 // it. A new format is one row of chat_formats.cpp. Private to data.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

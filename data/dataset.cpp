@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -18,7 +17,6 @@ void check_positive(std::string_view op, std::string_view what, int64_t value) {
   if (value < 1) fail(op, Option{what}, " must be at least 1, got ", value, ".");
 }
 
-/// The windows of `block` tokens with these starts.
 Batch gather_windows(const Tokens& tokens, const std::vector<int64_t>& starts, int64_t block) {
   const Shape shape = {static_cast<int64_t>(starts.size()), block};
   Batch batch{empty(shape, DType::int64), empty(shape, DType::int64)};
@@ -117,6 +115,12 @@ void ExampleList::add(const Example& example) {
   ++last_;
 }
 
+int64_t ExampleList::targets_of(size_t i) const {
+  const auto counts = store_->counts.begin();
+  const int64_t begin = store_->begins[first_ + i], end = store_->begins[first_ + i + 1];
+  return std::count(counts + std::min(begin + 1, end), counts + end, true);
+}
+
 Example ExampleList::operator[](size_t i) const {
   const int64_t begin = begin_of(i), end = begin_of(i + 1);
   Example example{.tokens = tokens().part(begin, end).values(), .counts = {}};
@@ -148,8 +152,6 @@ TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t bloc
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
   packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
   packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
-  for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window)
-    targets_.push_back(packed_batch(Split::validation, {&window, 1}).targets());
 }
 
 TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
@@ -164,8 +166,10 @@ TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Gener
     positions += tokens - 1;
     if (alone || positions > block) {
       packed.windows.push_back(static_cast<int64_t>(i));
+      packed.targets.push_back(0);
       positions = tokens - 1;
     }
+    packed.targets.back() += examples.targets_of(example);
   }
   packed.examples = std::move(examples);
   return packed;
@@ -273,7 +277,7 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
 
 int64_t TextDataset::validation_targets() const {
   if (!has_examples()) return std::max<int64_t>(0, validation_.size() - 1);
-  return std::accumulate(targets_.begin(), targets_.end(), int64_t{0});
+  return std::accumulate(packed_[1].targets.begin(), packed_[1].targets.end(), int64_t{0});
 }
 
 std::vector<Batch> TextDataset::packed_batches(const std::vector<int64_t>& windows, int64_t batch) const {
@@ -290,7 +294,7 @@ std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
   if (!has_examples()) return consecutive_windows(validation_, batch, block_);
-  std::vector<int64_t> windows(targets_.size());
+  std::vector<int64_t> windows(packed_[1].windows.size());
   std::iota(windows.begin(), windows.end(), 0);
   return packed_batches(windows, batch);
 }
@@ -303,8 +307,8 @@ std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_
     const auto part = static_cast<double>(tokens_wanted) / static_cast<double>(validation_targets());
     int64_t seen = 0, taken = 0;
     std::vector<int64_t> windows;
-    for (int64_t window = 0; window < std::ssize(targets_); ++window) {
-      const int64_t targets = targets_[static_cast<size_t>(window)];
+    for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window) {
+      const int64_t targets = packed_[1].targets[static_cast<size_t>(window)];
       seen += targets;
       if (static_cast<double>(taken) >= part * static_cast<double>(seen)) continue;
       windows.push_back(window);

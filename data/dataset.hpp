@@ -11,7 +11,6 @@
 #include <memory>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
@@ -72,6 +71,7 @@ class ExampleList {
   Tokens tokens() const;                              ///< of all examples, one after another
   /// The index in tokens() of the first token of example i; for i = size(), the number of tokens.
   int64_t begin_of(size_t i) const { return store_->begins[first_ + i] - store_->begins[first_]; }
+  int64_t targets_of(size_t i) const;  ///< the tokens of example i that count, except its first
   /// Whether a token of tokens() counts.
   bool counts(int64_t token) const { return store_->counts[store_->begins[first_] + token]; }
 
@@ -169,6 +169,7 @@ class TextDataset {
     ExampleList examples;
     std::vector<int64_t> order;    // the examples, as they follow one another in the windows
     std::vector<int64_t> windows;  // of each window: the number of its first example in `order`
+    std::vector<int64_t> targets;  // of each window
   };
   static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone);
   /// The packed windows of these numbers.
@@ -180,7 +181,6 @@ class TextDataset {
   int64_t block_;
   std::vector<Stretch> stretches_;  // empty: all windows have the same probability
   Packed packed_[2];                // of training and validation; empty for a text
-  std::vector<int64_t> targets_;    // of each window of packed_[1]
 };
 
 }  // namespace gradus::data

@@ -91,6 +91,7 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
         for (Message& message : record.messages) {
           result.line_ends += rules.unify_line_ends(message.content);
           if (message.reasoning) result.line_ends += rules.unify_line_ends(*message.reasoning);
+          result.bytes += message.content.size() + (message.reasoning ? message.reasoning->size() : 0) + 2;
         }
       } catch (const Error&) {
         if (!skips_bad) throw;
@@ -108,11 +109,7 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
 
 std::string texts_of(const Records& records) {
   std::string texts = "system\nuser\nassistant\n";
-  size_t bytes = texts.size();
-  for (const Records::Record& record : records.all)
-    for (const Message& message : record.messages)
-      bytes += message.content.size() + (message.reasoning ? message.reasoning->size() : 0) + 2;
-  texts.reserve(bytes);
+  texts.reserve(texts.size() + records.bytes);
   for (const Records::Record& record : records.all)
     for (const Message& message : record.messages) {
       if (message.reasoning) texts.append(*message.reasoning).append("\n");
@@ -171,12 +168,6 @@ Examples read_examples(const Records& records, const Tokenizer& tokenizer, const
          ".");
   }
   return result;
-}
-
-Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
-                       const ExampleRules& rules) {
-  const Source source{file, std::string(jsonl), file};
-  return read_examples(read_records({source}, TextRules::of(tokenizer), rules.skips_bad), tokenizer, rules);
 }
 
 }  // namespace gradus::data

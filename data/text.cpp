@@ -62,17 +62,6 @@ bool is_utf16(std::string_view bytes) {
 
 bool has_mark(const Source& source) { return source.bytes.starts_with(kMark); }
 
-/// The offset of the first byte at which no character starts, or text.size().
-size_t first_bad_byte(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    const int size = files::first_code_point(text.substr(at)).size;
-    if (size == 0) break;
-    at += static_cast<size_t>(size);
-  }
-  return at;
-}
-
 /// Throws Error about the byte at `offset` of the joined text without marks, where no character starts.
 [[noreturn]] void refuse(size_t offset, const std::vector<Source>& sources) {
   auto source = sources.begin();
@@ -150,7 +139,7 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
     for (const Source& source : sources)
       result.text += std::string_view(source.bytes).substr(has_mark(source) ? kMark.size() : 0);
   }
-  if (const size_t bad = first_bad_byte(result.text); bad < result.text.size()) refuse(bad, sources);
+  if (const size_t bad = files::first_bad_byte(result.text); bad < result.text.size()) refuse(bad, sources);
   result.line_ends = rules.unify_line_ends(result.text);
   if (result.text.empty() && result.marks > 0)
     fail("text", sources.front().name, " must have text in it, got a byte order mark only.");

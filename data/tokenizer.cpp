@@ -43,9 +43,8 @@ Tokenizer Tokenizer::characters(std::string_view text) {
   std::vector<bool> seen(kCodePoints);
   for_each_character("tokenizer", text, [&](char32_t c) { seen[c] = true; });
   std::u32string characters;
-  for (char32_t c = 0; c < kCodePoints; ++c) {
+  for (char32_t c = 0; c < kCodePoints; ++c)
     if (seen[c]) characters += c;
-  }
   return Tokenizer(std::move(characters));
 }
 
@@ -198,27 +197,26 @@ std::string Tokenizer::text_of(int32_t token) const {
   return characters_.empty() ? std::string(1, static_cast<char>(token)) : files::to_utf8(characters_[at]);
 }
 
-void Tokenizer::check(std::span<const int32_t> tokens) const {
+void Tokenizer::check_tokens(std::span<const int32_t> tokens) const {
   const int64_t size = vocab_size();
   for (const int32_t token : tokens)
     if (token < 0 || token >= size) fail("decode", "tokens must be in [0, ", size, "), got ", token, ".");
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
-  check(tokens);
+  check_tokens(tokens);
   std::string text;
   text.reserve(tokens.size());
-  for (const int32_t token : tokens) {
+  for (const int32_t token : tokens)
     if (pairs_)
       text += pairs_->text(token);
     else
       text += text_of(token);
-  }
   return text;
 }
 
 int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
-  check(tokens);
+  check_tokens(tokens);
   const std::vector<int32_t> specials = special_tokens();
   int64_t count = 0;
   for (const int32_t token : tokens)

@@ -161,7 +161,7 @@ class Tokenizer {
   friend Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
   friend std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
   static Tokenizer learn(const pairs::WordCounts& words, int64_t vocab_size);
-  void check(std::span<const int32_t> tokens) const;
+  void check_tokens(std::span<const int32_t> tokens) const;
 
   /// The number of characters or bytes, which come before specials_.
   int64_t plain_tokens() const {

@@ -208,7 +208,7 @@ std::vector<int32_t> Tokenizer::eos() const {
 }
 
 Tokenizer Tokenizer::with_chat_template(const std::string& text, int32_t end) const {
-  check({&end, 1});
+  check_tokens({&end, 1});
   if (files_->texts.contains(kTokenizerJson))
     fail("tokenizer", "a tokenizer.json of another program must have its own chat_template, got none.");
   auto files = std::make_shared<Files>(*files_);

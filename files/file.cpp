@@ -10,9 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ostream>
 #include <streambuf>
-#include <utility>
 
 #include "gradus/files/hashes.hpp"
 

@@ -8,7 +8,6 @@
 // Readers take no lock: read_folder() retries if files are replaced meanwhile.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>

@@ -1,7 +1,6 @@
 #include "gradus/files/hashes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdio>

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/file.hpp"
@@ -167,7 +166,6 @@ std::string_view Json::text_of(const Node& node) const {
 std::string Json::place(size_t node) const {
   std::string place;
   size_t at = 0;
-  if (const auto name = names_.find(0); name != names_.end()) place = name->second;
   while (at != node) {  // goes down to the child with the node
     const bool is_object = nodes_[at].kind == Kind::object;
     size_t child = at + 1, key = child, index = 0;
@@ -177,9 +175,7 @@ std::string Json::place(size_t node) const {
       if (node < next(child)) break;
       child = next(child);
     }
-    if (const auto name = names_.find(child); name != names_.end())
-      place = name->second;
-    else if (is_object)
+    if (is_object)
       place += concat(place.empty() ? "" : ", ", shown_key(text_of(nodes_[key])));
     else
       place += concat("[", index, "]");
@@ -245,11 +241,6 @@ uint64_t Field::unsigned_integer() const {
   must_be(n.kind == Kind::large || (n.kind == Kind::integer && n.integer >= 0),
           "a whole number of at least 0");
   return n.kind == Kind::large ? n.large : static_cast<uint64_t>(n.integer);
-}
-
-int64_t Field::bits() const {
-  const Json::Node& n = node();
-  return n.kind == Kind::large ? static_cast<int64_t>(n.large) : integer();
 }
 
 size_t Field::size() const {

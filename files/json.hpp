@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,8 +34,6 @@ class Json {
   Json& operator=(const Json&) = delete;
 
   Field root() const;  ///< the value of the whole text
-  /// Names a field: errors about it and about fields inside it then begin with the name.
-  void call(const Field& field, std::string name);
 
  private:
   friend class Field;
@@ -62,7 +59,6 @@ class Json {
 
   std::string op_, file_, texts_;
   std::vector<Node> nodes_;
-  std::map<size_t, std::string> names_;  // given by call()
 };
 
 /// A value of a Json, which must outlive it. Errors read `[op] file: place must be ..., got ....` with a
@@ -89,7 +85,6 @@ class Field {
   /// Also refuses numbers outside [least, most].
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;
   uint64_t unsigned_integer() const;  ///< refuses negative numbers
-  int64_t bits() const;               ///< of an integer of either kind, as two's complement
 
   // Lists and objects. Throw Error for other values.
   size_t size() const;               ///< the number of elements or members
@@ -115,7 +110,6 @@ class Field {
   }
 
  private:
-  friend class Json;
   using Kind = Json::Kind;
   const Json::Node& node() const { return json_->nodes_[node_]; }
   Kind kind() const { return node().kind; }
@@ -127,7 +121,6 @@ class Field {
 };
 
 inline Field Json::root() const { return {*this, 0}; }
-inline void Json::call(const Field& field, std::string name) { names_[field.node_] = std::move(name); }
 
 /// Members of an object that change no result, each name before a space, and why. "name=false" is a member
 /// that changes none with this value alone.

@@ -27,9 +27,10 @@ CodePoint first_code_point(std::string_view text) {
   return {value, size};
 }
 
-bool is_utf8(std::string_view text) {
-  while (const int size = first_code_point(text).size) text.remove_prefix(static_cast<size_t>(size));
-  return text.empty();
+size_t first_bad_byte(std::string_view text) {
+  size_t at = 0;
+  while (const int size = first_code_point(text.substr(at)).size) at += static_cast<size_t>(size);
+  return at;
 }
 
 size_t unfinished(std::string_view text) {

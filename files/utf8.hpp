@@ -17,8 +17,11 @@ struct CodePoint {
 /// The first code point of `text`; of size 0 if `text` is empty or does not begin with one.
 CodePoint first_code_point(std::string_view text);
 
+/// The offset of the first byte at which no character starts, or text.size().
+size_t first_bad_byte(std::string_view text);
+
 /// Whether all of `text` is UTF-8.
-bool is_utf8(std::string_view text);
+inline bool is_utf8(std::string_view text) { return first_bad_byte(text) == text.size(); }
 
 /// The number of bytes, 0 to 3, of an incomplete character at the end of `text`.
 size_t unfinished(std::string_view text);

@@ -37,7 +37,6 @@
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"

@@ -299,7 +299,6 @@ constexpr Row kRows[] = {
      [](Run& r) { return gradcheck_parameters(r.c, r.o, *r.scratch); }},
 };
 
-/// The finding of one check.
 CheckFinding check(const Row& row, Run& run) {
   Got seen;
   try {

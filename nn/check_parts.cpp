@@ -1,5 +1,6 @@
 #include "gradus/nn/check_parts.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>

@@ -2,8 +2,6 @@
 // gradient steps on the batch, the gradcheck. Private.
 #pragma once
 
-#include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <set>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::nn {

@@ -10,7 +10,6 @@
 #include <limits>
 #include <ostream>
 
-#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"

@@ -153,8 +153,8 @@ class TensorFolder {
   const std::string& name() const { return name_; }  ///< path of the file or the index, for errors
   /// The paths of the files with the tensors, in the order of their names.
   const std::vector<std::filesystem::path>& paths() const { return paths_; }
-  /// The metadata of the first file.
-  const Metadata& metadata() const { return files_.front()->header().metadata; }
+  /// The header of paths()[i].
+  const TensorHeader& header(size_t i) const { return files_[i]->header(); }
   /// Each tensor's entry in its file, by the tensor's name.
   const std::map<std::string, const TensorEntry*>& entries() const { return entries_; }
   /// The values of the tensor of that name in entries(); see TensorFile::read_weight.

@@ -20,6 +20,27 @@ bool is_plain_name(std::string_view name) {
          name.find('\0') == name.npos;
 }
 
+/// "model.safetensors" for the shard "model-00001-of-00003.safetensors"; "" for another name.
+std::string whole_of(std::string name) {
+  std::string zeros = name;
+  std::replace_if(
+      zeros.begin(), zeros.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
+  constexpr std::string_view kPart = "-00000-of-00000";
+  const size_t at = zeros.find(concat(kPart, "."));
+  return at == name.npos ? "" : name.erase(at, kPart.size());
+}
+
+/// The names of the shards of a file, such as model.safetensors, that are in the folder.
+std::set<std::string> shards_in(const std::filesystem::path& folder, std::string_view whole) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder / ".", error), end; !error && entry != end;
+       entry.increment(error))
+    if (std::string name = entry->path().filename().string(); whole_of(name) == whole)
+      names.insert(std::move(name));
+  return names;
+}
+
 constexpr const char* kNames[] = {
     kTensorFile, kTensorIndex, "pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"};
 
@@ -28,6 +49,10 @@ std::string tensor_file(const files::FolderSnapshot& folder) {
   if (!folder.chosen().empty()) return folder.chosen();
   for (const char* name : kNames)
     if (folder.has(name) || folder.checksum(name)) return name;
+  for (const char* whole : {kTensorFile, "pytorch_model.bin"})
+    if (const auto shards = shards_in(folder.folder(), whole); !shards.empty())
+      fail("safetensors", folder.folder(), " must have ", whole, ".index.json, the list of its shards, got ",
+           files::in_quotes(*shards.begin()), " without it.");
   return kTensorFile;
 }
 
@@ -59,16 +84,23 @@ TensorFolder::TensorFolder(const files::FolderSnapshot& folder, SafetensorsFile:
   const std::string file = tensor_file(folder);
   const bool is_sharded = file.ends_with(".json");
   name_ = (folder.folder() / file).string();
+  if (const std::string whole = whole_of(file); !whole.empty() && file.find("-of-00001.") == file.npos)
+    fail("safetensors", name_, " must have a whole model, got one of its shards. Hint: name their folder.");
   SafetensorsIndex index;
   std::set<std::string> names{file};
   if (is_sharded) {
     index = parse_safetensors_index(folder.text(file), name_);
     names.clear();
     for (const auto& [tensor, shard] : index) names.insert(shard);
+    for (const std::string& shard : shards_in(folder.folder(), file.substr(0, file.find(".index.json"))))
+      if (!names.contains(shard))
+        fail("safetensors", name_, ": weight_map must name all shards in the folder, got ",
+             files::in_quotes(shard), " besides.");
   }
   for (const std::string& name : names) {
     if (is_sharded && !folder.has(name))
-      fail("safetensors", name_, ": weight_map names ", files::in_quotes(name), ", which is not there.");
+      fail("safetensors", name_, ": weight_map must name files in the folder, got ", files::in_quotes(name),
+           ", which is not there.");
     paths_.push_back(folder.folder() / name);
     files_.push_back(open_tensors(paths_.back(), folder.checksum(name), compared));
     const std::string& state = files_.back()->header().state;

@@ -1,8 +1,6 @@
 // What a machine, or a root of its own on it, may lack.
 #pragma once
 
-#include <filesystem>
-
 #include "catch.hpp"
 
 namespace gradus::testing {

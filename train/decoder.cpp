@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"

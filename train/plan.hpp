@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/trainer.hpp"

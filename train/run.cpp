@@ -7,7 +7,6 @@
 #include <cmath>
 #include <exception>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
@@ -17,7 +16,6 @@
 #include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/train_json.hpp"
-#include "gradus/train/trainer/metrics.hpp"
 
 namespace gradus::train {
 namespace {
@@ -256,7 +254,7 @@ bool is_begun(const Run& run) {
 
 /// Loads the state in the folder into the trainer and its model. Throws Error for the state of another run.
 void restore(Run& run) {
-  (void)run.folder.verify();
+  (void)run.folder.verify_files();
   read_last(run.folder, [&](const files::FolderSnapshot& state) {
     std::map<std::string, Shape> saved;
     const nn::SafetensorsFile file(state.folder() / nn::kTensorFile);

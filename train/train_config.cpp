@@ -1,6 +1,5 @@
 #include "gradus/train/train_config.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

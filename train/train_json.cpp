@@ -6,7 +6,6 @@
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::train {

@@ -156,13 +156,14 @@ Tensor stddev(const Tensor& x, const autograd::Dims& dims = {}, int64_t correcti
 Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 /// The smallest, in the same way.
 Tensor amin(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
+// The next four stand in parentheses, because windows.h has macros of these names.
 /// The largest element along dim, or a NaN, and its int64 index. The first of equals gets the gradient.
-ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
-ValuesAndIndices min(const Tensor& x, int64_t dim,
-                     bool keepdim = false);  ///< the smallest, with the same rules
+ValuesAndIndices(max)(const Tensor& x, int64_t dim, bool keepdim = false);
+ValuesAndIndices(min)(const Tensor& x, int64_t dim,
+                      bool keepdim = false);  ///< the smallest, with the same rules
 /// The largest of all elements, as amax; but if that is NaN, the elements that are NaN share the gradient.
-Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);  ///< the smallest, with the same rules
+Tensor(max)(const Tensor& x);
+Tensor(min)(const Tensor& x);  ///< the smallest, with the same rules
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// h_t = a_t * h_(t-1) + b_t along dim (h_(t+1) if reverse); the first h is b. a and b have equal shapes.

@@ -22,10 +22,8 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder/read_run.hpp"
-#include "gradus/train/run_folder/state_files.hpp"
 #include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/metrics.hpp"
-#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -38,7 +36,6 @@ struct InfoFlags {
   bool has_shape() const { return vocab || shape.is_any_given(); }
 };
 
-/// Name, shape in model.safetensors and size of each parameter.
 void print_parameters(const nn::NamedShapes& stored) {
   std::vector<TableRow> rows{{"model.safetensors", "shape", "numbers"}};
   for (const auto& [name, shape] : stored)

@@ -1,18 +1,15 @@
 #include "gradus/cli/info/info_files.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <memory>
-#include <set>
 #include <vector>
 
 #include "gradus/cli/program/annexes.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"
 
@@ -21,40 +18,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the names of its tensors.
-std::set<std::string> add_file(Listing& listing, const fs::path& file, const std::string& shard) {
-  const std::unique_ptr<nn::TensorFile> opened = nn::open_tensors(file);
-  std::set<std::string> names;
-  for (const nn::TensorEntry& entry : opened->header().entries) {
+void add_file(Listing& listing, const fs::path& path, const nn::TensorHeader& header,
+              const std::string& shard) {
+  for (const nn::TensorEntry& entry : header.entries)
     listing.entries.push_back({entry.name, entry.dtype, concat(entry.shape), shard,
                                static_cast<uint64_t>(entry.shape.numel()), entry.end - entry.begin});
-    names.insert(entry.name);
-  }
-  for (const auto& [key, value] : opened->header().metadata)
+  for (const auto& [key, value] : header.metadata)
     listing.metadata.push_back({(shard.empty() ? "" : shard + ": ") + key, "", value});
   ++listing.files;
-  listing.bytes += fs::file_size(file);
-  return names;
-}
-
-Listing list_index(const fs::path& file) {
-  const nn::SafetensorsIndex index = nn::parse_safetensors_index(files::read(file), file.string());
-  std::map<std::string, std::set<std::string>> tensors;  // by shard
-  for (const auto& [tensor, shard] : index) tensors[shard].insert(tensor);
-  Listing listing;
-  for (const auto& [shard, listed] : tensors)
-    if (add_file(listing, file.parent_path() / shard, shard) != listed)
-      fail("info", file, " must list the tensors that its files hold, got others for ",
-           files::in_quotes(shard), ".");
-  return listing;
+  listing.bytes += fs::file_size(path);
 }
 
 Listing list(const fs::path& file) {
   if (annexes().list)
     if (std::optional<Listing> listing = annexes().list(file)) return std::move(*listing);
-  if (file.extension() == ".json") return list_index(file);
   Listing listing;
-  add_file(listing, file, "");
+  if (file.extension() != ".json") {
+    add_file(listing, file, nn::open_tensors(file)->header(), "");
+    return listing;
+  }
+  const nn::TensorFolder shards(files::FolderSnapshot(file.parent_path(), {}, file.filename().string()));
+  for (size_t i = 0; i < shards.paths().size(); ++i)
+    add_file(listing, shards.paths()[i], shards.header(i), shards.paths()[i].filename().string());
   return listing;
 }
 

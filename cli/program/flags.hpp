@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 

@@ -4,14 +4,11 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <string_view>
 
-#include "gradus/files/error.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::cli {

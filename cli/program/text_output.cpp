@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "gradus/data/stop_strings.hpp"
-#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 

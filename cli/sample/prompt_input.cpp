@@ -10,7 +10,6 @@
 #include <clocale>
 #include <cstdio>
 #include <iostream>
-#include <optional>
 #include <utility>
 
 #include "gradus/cli/program/setting_flags.hpp"

@@ -9,7 +9,6 @@
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/train_config.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -1,7 +1,6 @@
 #include "gradus/cli/train/prepare_run.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "gradus/cli/train/run_planner.hpp"
 #include "gradus/cli/train/run_text.hpp"
 #include "gradus/data/chat.hpp"
-#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/stored/adapter.hpp"
@@ -239,7 +237,7 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
   const std::optional<TrainConfig> saved = open_folder(flags, leads, *folder);
   const train::RunFolder* const resumed = saved ? folder.get() : nullptr;
   std::vector<std::string> notes;
-  if (saved) notes = folder->verify();
+  if (saved) notes = folder->verify_files();
 
   TrainConfig config = saved ? flags.resumed(*saved) : flags.config;
   auto [text, tokenizer] =

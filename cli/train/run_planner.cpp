@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"

@@ -31,7 +31,6 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
-#include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/trace.hpp"
 #include "gradus/train/trainer/precision.hpp"
 

@@ -1,7 +1,6 @@
 #include "gradus/data/pairs/byte_pairs.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <functional>
 #include <queue>

@@ -5,7 +5,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/words.hpp"
 #include "gradus/files/error.hpp"
 
@@ -65,7 +64,6 @@ class Places {
   /// Discards a pair without joining it.
   void skip(uint64_t key) { pairs_.at(key) = {}; }
 
-  /// Joins a pair at all its places.
   void join(const Merge& merge) {
     const std::vector<Place> places = std::move(pairs_.at(pair_key(merge.left, merge.right)).places);
     for (const Place at : places) join_at(at, merge);
@@ -108,9 +106,8 @@ class Places {
   }
 
   void offer_new_pairs() {
-    for (const uint64_t key : new_) {
+    for (const uint64_t key : new_)
       if (const int64_t count = pairs_.at(key).count; count >= kFewest) heap_.push({count, key});
-    }
     new_.clear();
   }
 

@@ -6,9 +6,6 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>

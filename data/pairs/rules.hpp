@@ -1,7 +1,6 @@
 // Rules: what a tokenizer does with a text before it merges pairs, as tokenizer.json describes it.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"

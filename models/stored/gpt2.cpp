@@ -1,6 +1,5 @@
 // The files of a GPT-2.
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/foreign_formats.hpp"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -27,7 +27,6 @@ double yarn_attention_factor(ConfigReader& fields, double factor) {
   return yarn_magnitude(factor, 1);
 }
 
-/// The fields of each type of scaling.
 ConfigFields<RopeScaling> fields_of(std::string_view type) {
   ConfigFields<RopeScaling> fields{{"factor", &RopeScaling::factor, true}};
   if (type == "linear") return fields;

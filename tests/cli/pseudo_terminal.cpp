@@ -9,11 +9,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <stdexcept>
-#include <thread>
-#include <utility>
-
 #include "program.hpp"
 
 namespace gradus::cli {

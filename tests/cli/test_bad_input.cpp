@@ -19,6 +19,12 @@ struct Place {
     check_refused(args("train --preset tiny --out", out, split(flags)), words);
     CHECK_FALSE(std::filesystem::exists(out));
   }
+  /// The verbs that read a model.
+  std::vector<std::vector<std::string>> verbs_of(const std::string& model) const {
+    return {args("eval", model, "--text", text), args("look", model, "--prompt the"),
+            args("sample", model, "--prompt the"), args("export", model, "--to gguf --out x.gguf"),
+            args("train --init-from", model, "--text", text, "--out", scratch.path("new"))};
+  }
   void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
 };
 
@@ -59,15 +65,27 @@ TEST_CASE("weights that are not finite are no model; info describes them still")
   std::string bytes = gradus::files::read(file);
   std::ofstream(file) << bytes.replace(bytes.size() - 4, 4, "\0\0\xC0\x7F", 4);
   std::filesystem::remove(place.out + "/checksums.sfv");
-  for (const std::vector<std::string>& verb :
-       {args("eval", place.out, "--text", place.text), args("look", place.out, "--prompt the"),
-        args("sample", place.out, "--prompt the"), args("export", place.out, "--to gguf --out x.gguf"),
-        args("train --init-from", place.out, "--text", place.text, "--out", place.scratch.path("new"))})
+  for (const std::vector<std::string>& verb : place.verbs_of(place.out))
     check_refused(verb, {"values of 'wte.weight' must be finite, got NaN or infinity at ("});
   CHECK(call("info", place.out).code == 0);
   std::ofstream(file) << bytes.replace(bytes.size() - 4, 4, "\xFF\xFF\x7F\x7F");
   CHECK_HAS(call("eval", place.out, "--text", place.text).err, "[eval] the loss of ",
             " must be finite, got ");
+}
+
+TEST_CASE("shards without their index are no model; info lists the tensors of one") {
+  const Place place;
+  place.train();
+  std::filesystem::remove(place.out + "/checksums.sfv");
+  const std::string shard = place.out + "/model-00001-of-00002.safetensors";
+  std::filesystem::rename(place.out + "/model.safetensors", shard);
+  auto verbs = place.verbs_of(place.out);
+  verbs.push_back({"info", place.out});
+  for (const std::vector<std::string>& verb : verbs)
+    check_refused(verb, {"must have model.safetensors.index.json, the list of its shards, got 'model-0"});
+  for (const std::vector<std::string>& verb : place.verbs_of(shard))
+    check_refused(verb, {"must have a whole model, got one of its shards. Hint: name their folder."});
+  CHECK(call("info", shard).code == 0);
 }
 
 TEST_CASE("a text must be a file that can be read and is long enough") {

@@ -1,9 +1,8 @@
 // A program that uses the whole library unqualified, and names that a program or the macros of another header
 // may well have for something else.
-#include <algorithm>
-#include <chrono>
+#include <bits/stdc++.h>  // has these names itself
 
-// X11, complex.h, windows.h, curses.h, termios.h, compilers of GNU C++.
+// X11, complex.h, windows.h, curses.h, termios.h, AssertMacros.h of macOS, compilers of GNU C++.
 #define None 0L
 #define Bool int
 #define Status int
@@ -28,6 +27,10 @@
 #define B0 0000000
 #define linux 1
 #define unix 1
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define check(assertion)
+#define verify(assertion)
 
 #include "gradus/gradus.hpp"
 

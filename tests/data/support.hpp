@@ -1,14 +1,6 @@
 // What the tests of data/ share.
 #pragma once
 
-#include <unistd.h>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <string>
-
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 #include "temporary_folder.hpp"

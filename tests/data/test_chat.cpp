@@ -2,7 +2,6 @@
 #include "gradus/data/chat.hpp"
 #include "gradus/files/folder.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
@@ -14,6 +13,13 @@
 namespace gradus::test_chat {
 
 using namespace gradus::data;
+
+/// The examples of the text of a file.
+Examples read_examples(const std::string& jsonl, const std::string& file, const Tokenizer& tokenizer,
+                       const ExampleRules& rules) {
+  return read_examples(read_records({{file, jsonl, file}}, TextRules::of(tokenizer), rules.skips_bad),
+                       tokenizer, rules);
+}
 
 Tokenizer chat_bytes() { return with_chat(Tokenizer::bytes()); }
 
@@ -115,7 +121,7 @@ TEST_CASE("examples are packed whole, each epoch in another order of the same wi
     Example one;
     for (int32_t t = 0; t <= i % 5 + 1; ++t) one.tokens.push_back(100 * i + t);
     one.counts.assign(one.tokens.size(), true);
-    one.counts[0] = one.counts[1] = false;
+    one.counts[1] = false;  // the first token counts, but is no target
     one.counts.back() = true;
     examples.push_back(one);
   }

@@ -128,8 +128,8 @@ void read_merges(std::string_view bytes) {
 
 void read_examples(std::string_view bytes) {
   static const data::Tokenizer tokenizer = data::with_chat(data::Tokenizer::bytes());
-  for (const data::Example& one :
-       data::read_examples(bytes, "examples.jsonl", tokenizer, {.most_tokens = 64}).examples)
+  const data::Records records = data::read_records({{"examples.jsonl", std::string(bytes)}}, {});
+  for (const data::Example& one : data::read_examples(records, tokenizer, {.most_tokens = 64}).examples)
     if (one.tokens.size() < 2 || one.tokens.size() > 64 || one.counts.size() != one.tokens.size())
       throw Fault("an example of another size");
 }

@@ -1,8 +1,6 @@
 // A decoder as nn::check_module() calls a model.
 #pragma once
 
-#include <memory>
-
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/decoder.hpp"

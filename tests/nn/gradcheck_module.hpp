@@ -1,9 +1,7 @@
 // gradcheck of a module, orders 1 and 2, as one line of a test.
 #pragma once
 
-#include <functional>
 #include <type_traits>
-#include <vector>
 
 #include "catch.hpp"
 #include "gradus/nn/gradcheck_module.hpp"

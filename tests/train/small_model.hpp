@@ -1,8 +1,6 @@
 // A model, and a text, small enough that a test trains in milliseconds.
 #pragma once
 
-#include <string>
-
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/decoder.hpp"

@@ -55,7 +55,7 @@ struct Training {
 /// Reads all that a run reads that goes on, as it does.
 void load_all(const fs::path& out) {
   RunFolder folder(out);
-  (void)folder.verify();
+  (void)folder.verify_files();
   (void)load_config(folder);
   (void)load_tokenizer(folder);
   (void)folder.load_last();
@@ -240,7 +240,7 @@ TEST_CASE("the states of the last saves stay, if asked for, and a run can be tak
   {
     Training again(out, config);
     again.folder.lock();
-    (void)again.folder.verify();
+    (void)again.folder.verify_files();
     again.small.trainer.restore(again.folder.load_last().trainer);
     again.small.model.load_state_dict(load_last_model(again.folder).state_dict());
     again.run();
@@ -324,7 +324,7 @@ TEST_CASE("a state without checksums can be resumed") {
   Training(out).begin();
   for (const char* file : {".lock", "checksums.sfv", "last/checksums.sfv"}) fs::remove(out / file);
   RunFolder old(out);
-  const std::vector<std::string> notes = old.verify();
+  const std::vector<std::string> notes = old.verify_files();
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::Matchers::StartsWith("there are no checksums in " + (out / "last").string()));
   load_all(out);

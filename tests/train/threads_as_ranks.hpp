@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <queue>
 #include <string>

@@ -4,7 +4,7 @@
 
 namespace gradus::train {
 
-void check(const AdamWOptions& options, const char* who) {
+void check_options(const AdamWOptions& options, const char* who) {
   const auto [lr, beta1, beta2, eps, weight_decay] = options;
   for (const double beta : {beta1, beta2})
     if (!(beta >= 0 && beta < 1)) fail(who, "betas must be in [0, 1), got ", beta1, " and ", beta2, ".");
@@ -23,7 +23,7 @@ void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Ten
 
 AdamW::AdamW(NamedParameters parameters, const AdamWOptions& options, const ParameterGroups& groups)
     : Optimizer(std::move(parameters), options.lr, buffer_names, groups), options_(options) {
-  check(options, "adamw");
+  check_options(options, "adamw");
 }
 
 void AdamW::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {

@@ -16,7 +16,7 @@ struct AdamWOptions {
 };
 
 /// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
-void check(const AdamWOptions& options, const char* who);
+void check_options(const AdamWOptions& options, const char* who);
 
 /// Updates a parameter with its means m and v, all packed and of one shape and dtype, in `step` (from 1),
 /// with the gradient times grad_scale.

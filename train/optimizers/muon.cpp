@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/elementwise/optimizers.hpp"
@@ -113,7 +112,7 @@ double Muon::update_cost(const NamedParameter& parameter) const {
 
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)
     : Optimizer(std::move(parameters), options.lr, buffer_names, groups), options_(options) {
-  check(options.adamw, "muon");
+  check_options(options.adamw, "muon");
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("muon", "momentum must be in [0, 1), got ", options.momentum, ".");
   if (options.adamw.lr) fail("muon", "adamw.lr must be left out, got ", *options.adamw.lr, ". Hint: lr.");

@@ -43,7 +43,7 @@ std::string parameter_of(const std::string& buffer) {
 
 }  // namespace
 
-void check(const char* who, const NamedParameters& parameters) {
+void check_parameters(const char* who, const NamedParameters& parameters) {
   std::set<std::string_view> names;
   std::map<const char*, const NamedParameter*> begins;  // of those that have bytes; none overlap
   for (const NamedParameter& one : parameters) {
@@ -68,7 +68,7 @@ Optimizer::Optimizer(NamedParameters parameters, std::optional<double> lr, const
                      const ParameterGroups& groups)
     : lr_(lr) {
   check_groups(groups, parameters);
-  check("optimizer", parameters);
+  check_parameters("optimizer", parameters);
   for (NamedParameter& of : parameters) {
     auto& [name, parameter] = of;
     Slot slot{.of = of};

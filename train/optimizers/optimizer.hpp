@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/tensor/tensor.hpp"
@@ -33,7 +32,7 @@ using ParameterGroups = std::vector<ParameterGroup>;
 
 /// Throws Error, which begins with `who`, if a parameter is not packed, is not a leaf, is listed twice,
 /// shares elements with another parameter, or has the name of another parameter.
-void check(const char* who, const NamedParameters& parameters);
+void check_parameters(const char* who, const NamedParameters& parameters);
 
 class Optimizer {
  public:
@@ -90,8 +89,8 @@ class Optimizer {
   /// The names of a parameter's buffers.
   using BufferNames = std::function<std::vector<std::string>(const NamedParameter& parameter)>;
   /// Makes a slot for each parameter, with a buffer for each of its names if it is trained. Throws as
-  /// check(), and unless each group matches a name, and factors and decays are at least 0. `lr` is that of
-  /// step().
+  /// check_parameters(), and unless each group matches a name, and factors and decays are at least 0. `lr` is
+  /// that of step().
   Optimizer(NamedParameters parameters, std::optional<double> lr, const BufferNames& buffer_names,
             const ParameterGroups& groups);
 

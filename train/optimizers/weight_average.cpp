@@ -9,14 +9,13 @@ namespace gradus::train {
 namespace {
 
 constexpr const char *kMean = "average.", *kSteps = "average_steps";
-constexpr int64_t kGrain = 1 << 14;
 
 /// Calls f(a[i], b[i]) for the elements of two packed tensors of one shape and dtype.
 template <class F>
 void for_each_pair(Tensor& a, Tensor& b, const F& f) {
   dispatch_float("weight_average", a.dtype(), [&]<class T>() {
     T *x = a.mutable_data<T>(), *y = b.mutable_data<T>();
-    parallel_for(a.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(a.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f(x[i], y[i]);
     });
   });
@@ -26,7 +25,7 @@ void for_each_pair(Tensor& a, Tensor& b, const F& f) {
 
 WeightAverage::WeightAverage(NamedParameters parameters, double decay) : decay_(decay) {
   if (!(decay >= 0 && decay < 1)) fail("weight_average", "decay must be in [0, 1), got ", decay, ".");
-  train::check("weight_average", parameters);
+  check_parameters("weight_average", parameters);
   for (NamedParameter& one : parameters) {
     if (!one.second.requires_grad()) continue;
     const Tensor& parameter = parameters_.emplace_back(std::move(one)).second;
@@ -43,15 +42,8 @@ void WeightAverage::update() {
     if (parameters_[i].second.impl()->replaced)
       fail("weight_average", "its parameters must be those of the model, got ", parameters_[i].first,
            ", which the model no longer has. Hint: make it after Module::to().");
-    const Tensor now = parameters_[i].second.detach();
-    dispatch_float("weight_average", now.dtype(), [&]<class T>() {
-      T* mean = means_[i].mutable_data<T>();
-      const T* value = now.data<T>();
-      const T share = static_cast<T>(1 - kept);
-      parallel_for(now.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t j = begin; j < end; ++j) mean[j] += share * (value[j] - mean[j]);
-      });
-    });
+    for_each_pair(means_[i], parameters_[i].second,
+                  [kept]<class T>(T& mean, T value) { mean += static_cast<T>(1 - kept) * (value - mean); });
   }
 }
 
@@ -76,12 +68,12 @@ nn::StateDict WeightAverage::take_from(nn::StateDict& state) {
   return taken;
 }
 
-void WeightAverage::check(const nn::StateDict& state) const {
+void WeightAverage::check_state(const nn::StateDict& state) const {
   nn::check_state("weight_average", state_dict(), state);
 }
 
 void WeightAverage::load_state_dict(const nn::StateDict& state) {
-  check(state);
+  check_state(state);
   steps_ = static_cast<int64_t>(state.at(kSteps).item());
   for (size_t i = 0; i < means_.size(); ++i) means_[i].copy_(state.at(kMean + parameters_[i].first));
 }

@@ -13,7 +13,7 @@ namespace gradus::train {
 
 class WeightAverage {
  public:
-  /// The means start at the parameters. Throws Error unless decay is in [0, 1), and as train::check().
+  /// The means start at the parameters. Throws Error unless decay is in [0, 1), and as check_parameters().
   WeightAverage(NamedParameters parameters, double decay);
 
   /// mean = d mean + (1 - d) parameter, with d = min(decay, t / (t + 10)) in update t, counted from 1, which
@@ -28,8 +28,8 @@ class WeightAverage {
   /// Moves the entries of an average's state_dict() out of a state.
   static nn::StateDict take_from(nn::StateDict& state);
   /// Throws Error if names or shapes differ from its own.
-  void check(const nn::StateDict& state) const;
-  /// Copies the result of state_dict(). Throws as check(), having changed nothing.
+  void check_state(const nn::StateDict& state) const;
+  /// Copies the result of state_dict(). Throws as check_state(), having changed nothing.
   void load_state_dict(const nn::StateDict& state);
 
  private:

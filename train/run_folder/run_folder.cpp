@@ -130,7 +130,7 @@ void RunFolder::clear(bool overwrite) {
   on_disk([&] { fs::remove(path_ / "train.json"); });
 }
 
-std::vector<std::string> RunFolder::verify() {
+std::vector<std::string> RunFolder::verify_files() {
   std::vector<std::string> notes;
   files::read_folder(path_, [&](const files::FolderSnapshot& files) {
     files.verify_those_there();

@@ -57,8 +57,8 @@ class RunFolder {
   void clear(bool overwrite);
   /// Compares every file that has a checksum with it. Throws Error, naming the file, if one differs. Returns
   /// notes for the user about files without checksums.
-  std::vector<std::string> verify();
-  /// Replaces train.json and the tokenizer's files. A resumed run calls verify() first.
+  std::vector<std::string> verify_files();
+  /// Replaces train.json and the tokenizer's files. A resumed run calls verify_files() first.
   void write_texts(const ModelFiles& files);
 
   // Writing. Throws RunError if the disk refuses or the folder was removed; earlier saves stay.

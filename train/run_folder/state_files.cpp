@@ -10,12 +10,10 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <string>
 #include <string_view>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/folder.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::train {

@@ -191,7 +191,7 @@ void Trainer::restore(const TrainerState& state) {
   dropout.set_state(state.dropout_stream);
   nn::StateDict optimizer = state.optimizer;
   const nn::StateDict average = average_ ? WeightAverage::take_from(optimizer) : nn::StateDict();
-  if (average_) average_->check(average);
+  if (average_) average_->check_state(average);
   recipe_.optimizer->load_state_dict(optimizer);
   if (average_) average_->load_state_dict(average);
   data_ = data;

@@ -124,7 +124,7 @@ DecoderConfig read_config(ConfigReader& root) {
 std::optional<std::string> config_of(const nn::TensorFolder& tensors, const StoredShapes& given) {
   static constexpr std::string_view kArguments = "model_args.";
   nlohmann::json arguments;
-  for (const auto& [name, value] : tensors.metadata())
+  for (const auto& [name, value] : tensors.header(0).metadata)
     if (name.starts_with(kArguments)) {
       const bool is_list = value.starts_with('[') || value.starts_with('{');  // could be nested deeply
       const nlohmann::json parsed = is_list

@@ -7,6 +7,7 @@
 # - A comment about members that are declared at once, "Tensor k, v;", is about each.
 # - Special members that are defaulted or deleted need no comment, nor do copying and moving.
 # - "// -- products" begins a section of a long header.
+# - "Tensor(max)(...)", whose name no macro replaces, is a function as others are.
 
 # function_name(LINE): of the function whose declaration the line begins; "" if it begins another. A function's parenthesis
 # stands outside <> and before any =.
@@ -75,6 +76,11 @@ function one_by_one(line, about, trailing, type, names, count, i) {
 function flush_template() {
   if (template != "") print template
   template = ""
+}
+
+/^[A-Za-z]+\([a-z]+\)\(/ {
+  sub(/\(/, " ")
+  sub(/\)/, "")
 }
 
 FNR == 1 {

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 
-#include <fstream>
-
 #include "cli/program.hpp"
 
 namespace gradus::testing {

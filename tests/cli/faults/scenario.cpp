@@ -1,9 +1,5 @@
 #include "scenario.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <stdexcept>
-
 #include "gradus/files/folder.hpp"
 #include "gradus/files/hashes.hpp"
 #include "train/small_model.hpp"

@@ -1,12 +1,6 @@
 // The smallest runs that do all that runs do to a disk, and what must be true of a folder after any fault.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "cli/program.hpp"
 
 namespace gradus::testing {

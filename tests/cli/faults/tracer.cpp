@@ -12,12 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstddef>
-#include <map>
-#include <stdexcept>
-
 #include "cli/program.hpp"
 
 namespace gradus::testing {

@@ -1,5 +1,4 @@
 // One text, one treatment: what precedes and ends a text is the same for every verb.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
