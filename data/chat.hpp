@@ -62,12 +62,12 @@ class ChatFormat {
 /// The objects of sources of examples, before a tokenizer reads them.
 struct Records {
   /// The kind of an object. A text is stored as one message with an empty role.
-  enum class Kind { text, question, conversation };
+  enum class Kind : uint8_t { text, question, conversation };
   struct Record {
     Kind kind;
+    uint32_t source = 0;  ///< the index of its file
     std::vector<Message> messages;
-    size_t source = 0;  ///< the index of its file
-    int64_t line = 0;   ///< where it begins in the file, counted from 1
+    int64_t line = 0;  ///< where it begins in the file, counted from 1
   };
   std::vector<std::string> files;  ///< for errors
   std::deque<Record> all;

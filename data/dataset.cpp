@@ -151,10 +151,11 @@ TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t bloc
   check_positive("dataset", "block", block);
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
   packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
-  packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
+  packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone, &targets_);
 }
 
-TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
+TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone,
+                                      std::vector<int64_t>* targets) {
   Packed packed;
   packed.order = randperm(std::ssize(examples), order).to_vector<int64_t>();
   int64_t positions = block;
@@ -166,10 +167,10 @@ TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Gener
     positions += tokens - 1;
     if (alone || positions > block) {
       packed.windows.push_back(static_cast<int64_t>(i));
-      packed.targets.push_back(0);
+      if (targets) targets->push_back(0);
       positions = tokens - 1;
     }
-    packed.targets.back() += examples.targets_of(example);
+    if (targets) targets->back() += examples.targets_of(example);
   }
   packed.examples = std::move(examples);
   return packed;
@@ -277,7 +278,7 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
 
 int64_t TextDataset::validation_targets() const {
   if (!has_examples()) return std::max<int64_t>(0, validation_.size() - 1);
-  return std::accumulate(packed_[1].targets.begin(), packed_[1].targets.end(), int64_t{0});
+  return std::accumulate(targets_.begin(), targets_.end(), int64_t{0});
 }
 
 std::vector<Batch> TextDataset::packed_batches(const std::vector<int64_t>& windows, int64_t batch) const {
@@ -307,8 +308,8 @@ std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_
     const auto part = static_cast<double>(tokens_wanted) / static_cast<double>(validation_targets());
     int64_t seen = 0, taken = 0;
     std::vector<int64_t> windows;
-    for (int64_t window = 0; window < std::ssize(packed_[1].windows); ++window) {
-      const int64_t targets = packed_[1].targets[static_cast<size_t>(window)];
+    for (int64_t window = 0; window < std::ssize(targets_); ++window) {
+      const int64_t targets = targets_[static_cast<size_t>(window)];
       seen += targets;
       if (static_cast<double>(taken) >= part * static_cast<double>(seen)) continue;
       windows.push_back(window);

@@ -169,9 +169,10 @@ class TextDataset {
     ExampleList examples;
     std::vector<int64_t> order;    // the examples, as they follow one another in the windows
     std::vector<int64_t> windows;  // of each window: the number of its first example in `order`
-    std::vector<int64_t> targets;  // of each window
   };
-  static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone);
+  /// `targets`, unless it is null, gets the number of targets of each window.
+  static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone,
+                     std::vector<int64_t>* targets = nullptr);
   /// The packed windows of these numbers.
   Batch packed_batch(Split split, std::span<const int64_t> windows) const;
   /// Those of the validation split, `batch` in each batch.
@@ -181,6 +182,7 @@ class TextDataset {
   int64_t block_;
   std::vector<Stretch> stretches_;  // empty: all windows have the same probability
   Packed packed_[2];                // of training and validation; empty for a text
+  std::vector<int64_t> targets_;    // of each window of packed_[1]
 };
 
 }  // namespace gradus::data

@@ -43,15 +43,16 @@ Records::Record record_of(const files::Field& line) {
     check_members(line, {"messages"});
     std::vector<Message> messages;
     for (const files::Field& one : line.at("messages").items()) messages.push_back(message_of(one));
-    return {Records::Kind::conversation, std::move(messages)};
+    return {.kind = Records::Kind::conversation, .messages = std::move(messages)};
   }
   if (line.has("prompt")) {
     check_members(line, {"prompt", "completion"});
-    return {Records::Kind::question, {{"user", text("prompt")}, {"assistant", text("completion")}}};
+    return {.kind = Records::Kind::question,
+            .messages = {{"user", text("prompt")}, {"assistant", text("completion")}}};
   }
   if (!line.has("text")) line.refuse("must have messages, prompt and completion, or text.");
   check_members(line, {"text"});
-  return {Records::Kind::text, {{"", text("text")}}};
+  return {.kind = Records::Kind::text, .messages = {{"", text("text")}}};
 }
 
 /// The example of a record without a chat format.
@@ -86,7 +87,7 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
       try {
         const files::Json json(object, "examples", place + std::to_string(line), line);
         Records::Record& record = result.all.emplace_back(record_of(json.root()));
-        record.source = result.files.size();
+        record.source = static_cast<uint32_t>(result.files.size());
         record.line = line;
         for (Message& message : record.messages) {
           result.line_ends += rules.unify_line_ends(message.content);

@@ -23,10 +23,6 @@ target_compile_options(gradus_options INTERFACE
   # So that a program carries only what it calls.
   -ffunction-sections -fdata-sections)
 
-if(GRADUS_ONLY_LEVEL)
-  target_compile_definitions(gradus_options INTERFACE GRADUS_ONLY_LEVEL=${GRADUS_ONLY_LEVEL})
-endif()
-
 if(GRADUS_SANITIZE)
   string(REPLACE ";" "," gradus_sanitizers "${GRADUS_SANITIZE}")
   target_compile_options(gradus_options INTERFACE

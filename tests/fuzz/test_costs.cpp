@@ -158,7 +158,8 @@ TEST_CASE("examples take at most six times the bytes of their file until they ar
   const std::string jsonl = repeated(R"({"text":")" + std::string(150, 'a') + "\"}\n", 4'000'000);
   const int64_t bytes = cost({"a run", prepare_run}, jsonl);
   CHECK(bytes >= 0);
-  CHECK(bytes <= 6 * std::ssize(jsonl));
+  // Linux counts resident pages for each processor apart (from 6.2 on), and may be off by a megabyte.
+  CHECK(bytes <= 6 * std::ssize(jsonl) + (1 << 20));
 }
 
 }  // namespace test_costs

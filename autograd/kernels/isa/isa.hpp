@@ -19,9 +19,7 @@
 #include <vector>
 
 // The levels that CMakeLists.txt builds, best first.
-#if defined(GRADUS_ONLY_LEVEL)
-#define GRADUS_LEVELS(X) X(GRADUS_ONLY_LEVEL)
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 #define GRADUS_LEVELS(X) X(v4) X(v3) X(v2)
 #else
 #define GRADUS_LEVELS(X) X(base)
