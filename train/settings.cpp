@@ -180,7 +180,7 @@ std::vector<Setting> make_settings() {
                                   {.traits = kStoredIfSet}),
       row<&Config::minutes>("minutes", learning, "F",
                             "Time budget instead of --steps: choose preset, tokenizer, steps,\nprecision, "
-                            "dropout and --members that fit; 0: none",
+                            "dropout and teachers that fit; 0: none",
                             {.range = Setting::Range{.most = 1e6}}),
       row<&Config::batch>("batch", learning, "N", "Micro-batch size: windows of --block tokens",
                           {.traits = kLoop}),

@@ -351,8 +351,8 @@ int train_taught(const TrainFlags& flags, const train::Teaching& teaching, Clock
   int code = teachers.train(interrupt, messages);
   if (code == kDone) {
     teachers.write();
-    messages.line(
-        concat("\nstudent one model learns from the text and from the ", teachers.count(), " teachers"));
+    const std::string from = teachers.count() == 1 ? "teacher" : concat(teachers.count(), " teachers");
+    messages.line("\nstudent one model learns from the text and from the " + from);
     code = teachers.train_student(interrupt);
   } else if (teachers.remove_if_empty()) {
     if (fs::is_empty(folder)) fs::remove(folder);
