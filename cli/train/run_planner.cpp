@@ -106,9 +106,10 @@ class Planner {
     return static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
   }
 
-  /// The largest preset for which the time suffices, unless one was given.
+  /// The largest preset for which the time suffices, unless one was given. With a teacher it is the usual
+  /// one, as a larger one may have a longer context than the teacher.
   TrainConfig choose_preset(const TrainConfig& config) {
-    if (flags_.is_given("preset") || !config.init_from.empty()) {
+    if (flags_.is_given("preset") || !config.init_from.empty() || !config.teacher.empty()) {
       pace_ = measure(config, tokens_);
       return config;
     }

@@ -5,7 +5,7 @@
 # of more than 119 lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
 set -eu
 cd "$1"
-main_limit=44848 annexes_limit=13460 all_limit=59211 python_limit=2400
+main_limit=44849 annexes_limit=13460 all_limit=59212 python_limit=2400
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0
