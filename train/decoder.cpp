@@ -63,8 +63,8 @@ Loss training_loss(const models::Decoder& model, const TrainConfig& config) {
   const models::DecoderConfig &its = teacher->config(), &own = model.config();
   if (its.vocab_size != own.vocab_size || its.context_limit() < config.model.block_size)
     fail("train", Option{"teacher"}, " must have the ", own.vocab_size,
-         " tokens of the run and a context of at ", "least ", config.model.block_size, ", got ",
-         its.vocab_size, " and ", its.context_limit(), " in ", config.teacher, ".");
+         " tokens of the run and a context of at least ", config.model.block_size, ", got ", its.vocab_size,
+         " and ", its.context_limit(), " in ", config.teacher, ".");
   return [&model, teacher = std::move(teacher), weight = config.teacher_weight](const data::Batch& batch,
                                                                                 Generator* dropout) {
     const Tensor starts = batch.more.empty() ? Tensor() : batch.more[0];

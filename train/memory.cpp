@@ -10,6 +10,7 @@
 #include "gradus/autograd/tensor/tiles.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/decoder.hpp"
+#include "gradus/models/stored/pretrained.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/train/optimizers/registry.hpp"
 
@@ -78,6 +79,8 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
     bytes.gradients += 4 * values;
     trained.push_back(one);
   }
+  if (!config.teacher.empty())
+    bytes.parameters += 4.0 * static_cast<double>(models::load_config(config.teacher).num_parameters());
   if (config.ema > 0) bytes.average = bytes.gradients;
   const OptimizerMemory memory = optimizer_kind(config.optimizer).memory(trained, config.precision);
   bytes.optimizer = memory.kept;

@@ -128,6 +128,8 @@ void TrainFlags::check_others() const {
   };
   for (const std::string flag : {"val-tokens", "val-text"})
     check_apart("--" + flag, "--val-fraction", is_given(flag) && is_given("val-fraction"));
+  if (is_given("teacher-weight") && config.teacher.empty() && !resume)
+    fail("train", "--teacher-weight must come with --teacher, got it alone.");
   check_apart("--steps", "--minutes", is_given("steps") && config.minutes > 0);
   check_apart("--earlier-steps", "--minutes", is_given("earlier-steps") && config.minutes > 0);
   check_apart("--resume", "--overwrite", resume && overwrite);

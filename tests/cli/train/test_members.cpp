@@ -121,6 +121,7 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
 
   check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
   check_refused(train(scratch, "x", args("--teacher", scratch.path("none"))), {scratch.path("none")});
+  check_refused(train(scratch, "x", args("--teacher-weight 0.5")), {"must come with --teacher"});
   check_refused(train(scratch, "x", args(words, "--block 256")), {"--teacher must have", "context"});
   must(args("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
             scratch.file("letters.txt", std::string(2000, 'a') + "b")));
