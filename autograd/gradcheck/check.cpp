@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <map>
 
 #include "gradus/autograd/gradcheck/cause.hpp"
 #include "gradus/autograd/gradcheck/differences.hpp"
@@ -19,8 +20,9 @@ namespace {
 
 using namespace gradchecking;
 
-constexpr double kLargest = 1e9;         // value whose rounding may hide a whole gradient
-constexpr size_t kMostAlone = 8;         // more inputs share a replay of the function
+constexpr double kLargest = 1e9;                  // value whose rounding may hide a whole gradient
+constexpr size_t kMostAlone = 8;                  // more inputs share a replay of the function
+constexpr int kDoublings = 12, kNoTerm = -10000;  // terms of like size differ by at most 2^12; none is 0
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
 // `value` at index j, 0 elsewhere.
@@ -48,6 +50,7 @@ class Check {
     const bool repeats = check_form(subject_, options_, generator_, findings_);
     for (int n = 0; n < options_.directions; ++n) check_directions(n == 0 && subject_.order == 1);
     check_elements();
+    if (subject_.order == 1) check_groups();
     check_layouts(subject_, options_, generator_, findings_,
                   [&](const Subject& there, size_t k, const std::string& layout, const Numbers& v,
                       const std::vector<Tensor>& g) {
@@ -63,7 +66,8 @@ class Check {
   }
 
  private:
-  // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v.
+  // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v. One
+  // that differences cannot judge is noted as `unjudged`, if that is not `nothing`.
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                         const std::string& where, Findings::Kind unjudged) {
     Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
@@ -78,6 +82,7 @@ class Check {
       }
     }
     if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
+    if (unjudged == Findings::Kind::nothing && !verdict.text.empty()) return verdict.kind;
     findings_.note(verdict, k, where, unjudged);
     return verdict.kind;
   }
@@ -162,6 +167,34 @@ class Check {
     }
     if (together && witness_.gap().empty())
       compare_forward(subject_, us, v, g, kWhole, "all inputs along random directions");
+  }
+
+  // Of an input of many elements, the derivatives of those whose terms are of like size, which larger ones
+  // hide in a sum over all.
+  void check_groups() {
+    const Numbers v = subject_.random_cotangent(generator_);
+    const std::vector<Tensor> g = subject_.analytic(v);
+    for (size_t k = 0; k < g.size() && g.size() <= kMostAlone; ++k) {
+      const Tensor& x = subject_.inputs[subject_.checked[k]];
+      if (x.numel() <= options_.elementwise) continue;
+      const Numbers gx = flatten({g[k]}), u = random_direction(x);
+      std::map<int, Numbers> groups;
+      for (size_t j = 0; j < u.size(); ++j) {
+        const double term = std::abs(gx[j] * u[j]);
+        Numbers& group = groups[term > 0 && std::isfinite(term) ? std::ilogb(term) / kDoublings : kNoTerm];
+        group.resize(u.size(), 0.0);
+        group[j] = u[j];
+      }
+      if (groups.size() == 1) continue;
+      for (auto& [size, group] : groups) {
+        Direction direction(subject_.f, subject_.inputs, subject_.checked[k], group);
+        const std::string where = subject_.name(k) + " along elements of like gradients";
+        compare(direction, v, gx, k, where, Findings::Kind::nothing);
+        std::vector<Numbers> us(g.size());
+        us[k] = group;
+        if (witness_.gap().empty()) compare_forward(subject_, us, v, g, k, where);
+      }
+    }
   }
 
   // Locates errors: one input element at a time, and one output element too if there are few.

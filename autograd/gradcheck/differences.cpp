@@ -15,6 +15,7 @@ constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bo
 constexpr double kAbsolute = 1e-4;    // of values near 1, times the tolerance
 constexpr double kCancelled = 2e-14;  // of the largest term, what is left when terms cancel
 constexpr double kClosely = 8;        // times the error of an extrapolated derivative that is judged closely
+constexpr double kWeak = 1e-2;        // relative, errors that a shorter direction must confirm
 constexpr double kSeen = 50;          // times the rounding, from where on an error shows its rate
 
 struct Estimate {
@@ -75,7 +76,8 @@ double rounding(Line& line, const Numbers& weights, double size, double eps) {
       largest = std::max(largest, root);
     }
   }
-  return std::max(largest / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
+  const double unit = line.is_float32() ? 0x1p-23 : kRounding;
+  return std::max(largest / std::sqrt(6 * 70), 0.5 * unit * size);  // six, with squares of weights of 70
 }
 
 }  // namespace
@@ -84,6 +86,14 @@ const Numbers& Line::at(double t) {
   auto known = known_.find(t);
   if (known == known_.end()) known = known_.emplace(t, values_(t)).first;
   return known->second;
+}
+
+bool Line::is_float32() const {
+  return std::all_of(known_.begin(), known_.end(), [](const auto& at) {
+    return std::all_of(at.second.begin(), at.second.end(), [](double y) {
+      return !std::isfinite(y) || (std::abs(y) < 0x1p127 && static_cast<float>(y) == y);
+    });
+  });
 }
 
 double Line::change(const Numbers& weights, double from, double to) {
@@ -188,7 +198,22 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
     return judge(d.line, weights, terms, options, {d.unit, largest, worst, closely});
   };
   Verdict verdict = along(direction);
-  if (verdict.text.empty()) return verdict;
+  // A kink of small elements within the length may look like a small error of the others' rule, or like any
+  // of a single element's rule or of one that gives 0.
+  const auto is_bent = [&] {
+    bool bent = false;
+    for (int i = 0; i < kLengths - kShorter; ++i) {
+      const double h = options.eps * std::pow(kFactor, i), left = direction.line.change(weights, -h, 0),
+                   right = direction.line.change(weights, 0, h);
+      bent = bent || std::abs(right - left) > 0.1 * std::abs(right + left);
+    }
+    return bent;
+  };
+  const auto moved = std::count_if(direction.u.begin(), direction.u.end(), [](double e) { return e != 0; });
+  const bool is_weak = verdict.kind == Verdict::wrong &&
+                       (std::abs(verdict.numeric - verdict.analytic) < kWeak * std::abs(verdict.numeric) ||
+                        ((moved == 1 || verdict.analytic == 0) && is_bent()));
+  if (verdict.text.empty() && !is_weak) return verdict;
   if (!direction.shorter) {
     const Numbers x = flatten({direction.inputs[direction.i]});
     Numbers u = direction.u;
@@ -201,7 +226,12 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
     direction.shorter = std::make_unique<Direction>(direction.f, direction.inputs, direction.i, u, unit);
   }
   Verdict second = along(*direction.shorter);
-  return second.text.empty() ? second : verdict;
+  if (verdict.text.empty() && second.kind != Verdict::wrong) {
+    verdict.kind = Verdict::too_coarse;
+    verdict.text = concat("differences are too coarse to judge: the derivative is ", verdict.numeric,
+                          ", but another one in a shorter direction");
+  }
+  return second.text.empty() && !is_weak ? second : verdict;
 }
 
 double falling_rate(Direction& direction, const Numbers& weights, const Numbers& gradient, double eps) {

@@ -27,6 +27,8 @@ class Line {
   const Numbers& at(double t);
   /// The sum of weights * (at(to) - at(from)); results of weight 0 do not count.
   double change(const Numbers& weights, double from, double to);
+  bool is_float32()
+      const;  ///< whether float32 holds all known results, as those of a function that rounds to it
 
  private:
   std::function<Numbers(double t)> values_;

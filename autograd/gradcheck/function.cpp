@@ -33,9 +33,10 @@ std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& lik
   return tensors;
 }
 
-bool agree(const Numbers& a, const Numbers& b) {
-  double size = 1;
-  for (const double e : a) size = std::max(size, std::abs(e));
+bool agree(const Numbers& a, const Numbers& b, double least) {
+  double size = least;
+  for (const double e : a)
+    if (std::isfinite(e)) size = std::max(size, std::abs(e));
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
     return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
   });

@@ -6,10 +6,11 @@
 // derivative is extrapolated from differences of many lengths, with a bound of its error that follows the
 // rounding of f. Order 2 checks the gradient function in the same way, and its derivative with respect to the
 // cotangent. gradcheck also requires that two calls of the function and of its gradient give the same bits. A
-// zero cotangent must give zeros, and large and small cotangents must give gradients in proportion. Gradients
-// must have their input's shape and dtype and share no storage. Rules must not change the upstream gradient.
-// The formula recorded under create_graph must agree with the one used without it. Inputs and cotangents with
-// gaps, at an offset, expanded or transposed in memory must give the same gradients as packed ones.
+// zero cotangent must give zeros, and large, small and negative cotangents must give gradients in proportion.
+// Gradients must have their input's shape and dtype and share no storage, and be the same where an input
+// alone requires one. Rules must not change the upstream gradient. The formula recorded under create_graph
+// must agree with the one used without it. Inputs and cotangents with gaps, at an offset, expanded or
+// transposed in memory must give the same gradients as packed ones.
 //
 // At a kink (relu at 0, ties of a maximum) and where values are rounded too coarsely, no difference can check
 // a rule: the check fails, and its message gives this cause instead of a wrong rule. Thread-safe: no state;
