@@ -20,10 +20,9 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
 
-// Below kLeastEpochs a model is better alone, and below kSeveralEpochs one teacher is better than several,
-// which is also as many as one thread trains. Teachers take at most kTeachersShare of the time, and overfit
-// after kTeacherEpochs. From the runs in docs/recipe.md.
-constexpr double kLeastEpochs = 7, kSeveralEpochs = 12, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
+// Below kLeastEpochs a model is better alone. A teacher needs some kTeacherEpochs and then overfits, and all
+// take at most kTeachersShare of the time. From the runs in docs/recipe.md.
+constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
 constexpr int64_t kMostTeachers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
@@ -49,6 +48,11 @@ TrainConfig most_steps(const TrainConfig& config, int64_t fewest, const Fits& fi
   return with(good).second;
 }
 
+// The operations of a step, without those of attention.
+double work_of_step(const TrainConfig& config) {
+  return tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
+}
+
 }  // namespace
 
 double tokens_per_step(const TrainConfig& config) {
@@ -61,6 +65,24 @@ int64_t planned_vocab(double bytes) {
       std::clamp<double>(bytes / kBytesPerPair, data::Tokenizer::kLeastPairs, kMostPairs));
 }
 
+Choice planned_choice(std::vector<Choice> choices, const std::function<double()>& seconds_left,
+                      const std::function<Pace(const TrainConfig& config)>& measure) {
+  const auto suffices = [&](const Choice& choice, double step) {
+    return seconds_left() / step * tokens_per_step(choice.config) >= choice.least_tokens;
+  };
+  size_t best = 0;
+  choices[0].pace = measure(choices[0].config);
+  for (size_t next = 1; next < choices.size(); best = next++) {
+    // A measurement takes time, so the time of a step is first estimated from the one before.
+    const double estimate =
+        choices[best].pace.step * work_of_step(choices[next].config) / work_of_step(choices[best].config);
+    if (!suffices(choices[next], estimate)) break;
+    choices[next].pace = measure(choices[next].config);
+    if (!suffices(choices[next], choices[next].pace.step)) break;
+  }
+  return std::move(choices[best]);
+}
+
 double planned_dropout(double epochs, double parameters_per_token) {
   epochs /= std::clamp(kLargeModel / parameters_per_token, 1.0, kMostTimes);
   return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
@@ -68,13 +90,26 @@ double planned_dropout(double epochs, double parameters_per_token) {
 
 Teaching planned_teaching(double epochs, int64_t slots) {
   if (epochs < kLeastEpochs) return {};
-  double teachers = 1;
-  if (epochs >= kSeveralEpochs) {
-    const auto at_once = static_cast<double>(std::min(slots, kMostTeachers));
-    const double turns = std::round(kTeachersShare * epochs / kTeacherEpochs / at_once);
-    teachers = at_once * std::clamp(turns, 1.0, std::floor(static_cast<double>(kMostTeachers) / at_once));
-  }
+  const auto at_once = static_cast<double>(std::min(slots, kMostTeachers));
+  const double affordable = kTeachersShare * epochs / kTeacherEpochs;
+  const double teachers = affordable < at_once
+                              ? std::min(at_once, std::exp2(std::max(0.0, std::round(std::log2(affordable)))))
+                              : at_once * std::min(std::round(affordable / at_once),
+                                                   std::floor(static_cast<double>(kMostTeachers) / at_once));
   return {static_cast<int64_t>(teachers), std::min(kTeachersShare, teachers * kTeacherEpochs / epochs)};
+}
+
+Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t slots) {
+  const auto epochs = [&](const Choice& choice) {
+    return seconds / choice.pace.step * tokens_per_step(choice.config) / text_tokens;
+  };
+  const Choice usual = choices[0];
+  const Choice chosen = planned_choice(
+      std::move(choices), [&] { return seconds; },
+      [&](const TrainConfig& config) {
+        return Pace{usual.pace.step * work_of_step(config) / work_of_step(usual.config)};
+      });
+  return epochs(chosen) < kLeastEpochs ? Teaching{} : planned_teaching(epochs(usual), slots);
 }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {

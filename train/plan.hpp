@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/trainer.hpp"
@@ -32,6 +33,17 @@ double tokens_per_step(const TrainConfig& config);
 /// least 257 and at most 4,096.
 int64_t planned_vocab(double bytes);
 
+/// A config to plan with, the tokens from which on it is better than smaller ones, and its pace.
+struct Choice {
+  TrainConfig config;
+  double least_tokens = 0;
+  Pace pace = {};
+};
+/// The largest of `choices`, the smallest first, that reads its least tokens in the seconds left; at least
+/// the first. Calls `measure` for those that may be chosen.
+Choice planned_choice(std::vector<Choice> choices, const std::function<double()>& seconds_left,
+                      const std::function<Pace(const TrainConfig& config)>& measure);
+
 /// The dropout of a run of `epochs` epochs: 0, 0.1 or 0.2. A model with few parameters per token of the text
 /// overfits later (docs/recipe.md has the runs that show it).
 double planned_dropout(double epochs, double parameters_per_token);
@@ -42,8 +54,12 @@ struct Teaching {
   double share = 0;      ///< of the time, which the teachers get
 };
 /// The teachers of a model that alone, on all `slots` threads, makes `epochs` epochs in the time: none below
-/// 7 epochs, one below 12, then a multiple of `slots`, at most 8, in at most two fifths of the time.
+/// 7 epochs, else as many as make about 4.8 epochs each in two fifths of the time: a power of two of which
+/// each has several threads, or a multiple of `slots`; at most 8.
 Teaching planned_teaching(double epochs, int64_t slots);
+/// The same for the first of `choices`, whose pace is known, and a text of so many tokens; none where the
+/// largest choice for which the time suffices makes fewer than 7 epochs, as it is then better alone.
+Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t slots);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in
 /// which a token counts as three, and at least eval_tokens.

@@ -223,7 +223,7 @@ train::Teaching planned_teaching(const TrainFlags& flags, Clock::time_point star
   std::vector<std::string> notes;
   const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
   const RunTokens tokens(input.text, input.tokenizer, config);
-  return train::planned_teaching(epochs_in_time(flags, config, tokens, start), num_threads());
+  return plan_teaching(flags, config, tokens, start);
 }
 
 fs::path run_path(const TrainFlags& flags) {

@@ -1,7 +1,6 @@
 #include "gradus/cli/train/run_planner.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "gradus/data/dataset.hpp"
@@ -21,11 +20,6 @@ constexpr int64_t kMinSteps = 3;
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
-}
-
-/// The operations of a step, without those of attention.
-double work_of_step(const TrainConfig& config) {
-  return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
 /// A model that is trained and evaluated for a short time, and discarded.
@@ -75,12 +69,17 @@ class Planner {
   Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
       : flags_(flags), tokens_(tokens), start_(start) {}
 
-  double epochs(const TrainConfig& config) {
-    return training_tokens(config, measure(config, tokens_).fastest_step) / text_tokens(config);
+  train::Teaching teaching(const TrainConfig& config) const {
+    std::vector<train::Choice> presets = choices(config);
+    presets[0].pace.step = measure(presets[0].config, tokens_).fastest_step;
+    return train::planned_teaching(presets, seconds_left(), text_tokens(presets[0].config), num_threads());
   }
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
-    TrainConfig chosen = choose_preset(config);
+    auto [chosen, least, pace] = train::planned_choice(
+        choices(config), [this] { return seconds_left(); },
+        [this](const TrainConfig& one) { return measure(one, tokens_); });
+    pace_ = pace;
     // A teacher does instead of dropout.
     if (!flags_.is_given("dropout") && config.init_from.empty() && config.teacher.empty())
       set_dropout(chosen);
@@ -106,30 +105,21 @@ class Planner {
     return static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
   }
 
-  /// The largest preset for which the time suffices, unless one was given. With a teacher it is the usual
-  /// one, as a larger one may have a longer context than the teacher.
-  TrainConfig choose_preset(const TrainConfig& config) {
-    if (flags_.is_given("preset") || !config.init_from.empty() || !config.teacher.empty()) {
-      pace_ = measure(config, tokens_);
-      return config;
-    }
-    std::optional<TrainConfig> chosen;
-    for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
-      if (!preset.least_tokens) continue;
-      TrainConfig next = flags_.on_preset(std::string(preset.name));
-      next.model.vocab_size = config.model.vocab_size;
-      next.corpus = config.corpus;
-      next.vocab = config.vocab;
-      // A measurement takes time, so the time of a step is first estimated from the previous preset.
-      if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
-                        *preset.least_tokens)
-        break;
-      const train::Pace pace = measure(next, tokens_);
-      if (chosen && training_tokens(next, pace.step) < *preset.least_tokens) break;
-      chosen = std::move(next);
-      pace_ = pace;
-    }
-    return chosen.value_or(config);
+  /// The presets to choose from, unless one was given. With a teacher it is the usual one, as a larger one
+  /// may have a longer context than the teacher.
+  std::vector<train::Choice> choices(const TrainConfig& config) const {
+    std::vector<train::Choice> presets;
+    if (!flags_.is_given("preset") && config.init_from.empty() && config.teacher.empty())
+      for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
+        if (!preset.least_tokens) continue;
+        presets.push_back({flags_.on_preset(std::string(preset.name)), *preset.least_tokens});
+        TrainConfig& next = presets.back().config;
+        next.model.vocab_size = config.model.vocab_size;
+        next.corpus = config.corpus;
+        next.vocab = config.vocab;
+      }
+    if (presets.empty()) presets.push_back({config});
+    return presets;
   }
 
   /// Raises the dropout if the run reads the text often, and measures again, because dropout takes time.
@@ -159,9 +149,9 @@ std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const Train
   return Planner(flags, tokens, start).plan(config, ranks);
 }
 
-double epochs_in_time(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
-                      Clock::time_point start) {
-  return Planner(flags, tokens, start).epochs(config);
+train::Teaching plan_teaching(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
+                              Clock::time_point start) {
+  return Planner(flags, tokens, start).teaching(config);
 }
 
 }  // namespace gradus::cli

@@ -21,8 +21,8 @@ double seconds_since(std::chrono::steady_clock::time_point start);
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
                                             const RunTokens& tokens, int ranks,
                                             std::chrono::steady_clock::time_point start);
-/// The epochs that a run with this config makes in its time, which began at `start`, on all threads.
-double epochs_in_time(const TrainFlags& flags, const train::TrainConfig& config, const RunTokens& tokens,
-                      std::chrono::steady_clock::time_point start);
+/// Plans the teachers of such a run: train::planned_teaching().
+train::Teaching plan_teaching(const TrainFlags& flags, const train::TrainConfig& config,
+                              const RunTokens& tokens, std::chrono::steady_clock::time_point start);
 
 }  // namespace gradus::cli
