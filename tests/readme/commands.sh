@@ -17,7 +17,7 @@ is_run() {
     'man gradus'*) return 1 ;;                                  # takes an installed program; tests/consumer has one
     *'python3 my_op.py'* | './gradus sweep '*) command -v python3 >/dev/null || return 1 ;;
     './gradus conform '* | './gradus replay '*) compgen -G "${GRADUS%/bin/*}/python/gradus/_core*.so" >/dev/null || return 1 ;;  # take the package
-    *'python3 docs/nanogpt.py'* | *compare.py*) return 1 ;;     # take PyTorch and minutes
+    *compare.py*) return 1 ;;     # takes PyTorch and minutes
   esac
 }
 
