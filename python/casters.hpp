@@ -31,6 +31,8 @@ struct Device {};
 struct Ints {
   std::vector<int64_t> values;  ///< in order
   bool is_one = false;          ///< whether it was one int, not a list
+
+  operator const std::vector<int64_t>&() const { return values; }  // NOLINT: as the library takes it
 };
 /// A stream and the lock of those that draw from it.
 struct RandomStream {

@@ -5,6 +5,7 @@
 PYBIND11_MODULE(_core, m) {
   namespace python = gradus::python;
   python::make_types(m);
+  m.attr("_functional") = pybind11::list();  // the names of rows with a +
   python::Table table(m);
   python::add_operations(table);
   python::add_arrays(table);

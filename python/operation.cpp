@@ -223,14 +223,15 @@ void Table::add(std::string_view row, const Invocation& f) {
     py::object made = make_operation(name, row.substr(open), f, in_place);
     if (mark == '@') made = py::module_::import("builtins").attr("property")(made);
     if (mark == '=') made = type.attr(name.c_str()).attr("setter")(made);
-    if (mark != ':') py::setattr(type, name.c_str(), made);
-    const bool is_function = mark == ':' || (mark != '.' && mark != '@' && mark != '=');
+    if (mark != ':' && mark != '+') py::setattr(type, name.c_str(), made);
+    if (mark == '+') module.attr("_functional").attr("append")(name);
+    const bool is_function = mark != '.' && mark != '@' && mark != '=';
     if (is_function && !name.starts_with("__")) module.attr(name.c_str()) = made;
   };
   for (const std::string_view part : split(row.substr(0, open), " ")) {
     const std::string name(part);
     put(name, false);
-    if (mark == '*') put(name.starts_with("__") ? "__i" + name.substr(2) : name + "_", true);
+    if (mark == '*' || mark == '~') put(name.starts_with("__") ? "__i" + name.substr(2) : name + "_", true);
   }
 }
 

@@ -10,6 +10,8 @@
 //   (none)  a function of the module and a method of Tensor
 //   *       the same, and in place as name_(); of an operator __add__, as __iadd__
 //   :       a function only              .  a method only
+//   +       a function only, which nn.functional has too
+//   ~       as *, and whole numbers are taken as float32; of operations.def only
 //   @       an attribute of Tensor       =  what sets an attribute
 //
 // The word after the arguments is the name that PyTorch prints as grad_fn, if it differs from the graph's
@@ -143,12 +145,32 @@ struct Invoked<F, R (F::*)(Args...) const> {
   static constexpr Invocation kInvocation{invoke, kTypes, sizeof...(Args)};
 };
 
+/// What Python passes for an argument of that type, and the library takes.
+template <class T>
+struct PassedFor {
+  using Type = T;
+};
+template <>
+struct PassedFor<const autograd::Dims&> {
+  using Type = const Ints&;
+};
+template <>
+struct PassedFor<Generator&> {
+  using Type = const Random&;
+};
+template <class T>
+using Passed = typename PassedFor<T>::Type;
+
 /// A function as a value whose type tells which it is.
 template <auto f>
 struct Of;
 template <class R, class... Args, R (*f)(Args...)>
 struct Of<f> {
-  R operator()(Args... args) const { return f(args...); }
+  R operator()(Passed<Args>... args) const { return f(args...); }
+};
+template <class R, class... Args, R (Tensor::*f)(Args...) const>
+struct Of<f> {
+  R operator()(const Tensor& x, Passed<Args>... args) const { return (x.*f)(args...); }
 };
 template <auto f>
 inline constexpr Of<f> of{};

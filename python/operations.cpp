@@ -25,6 +25,14 @@ Tensor of_floats(T x) {
   return f(is_floating(x.dtype()) ? x : x.to(DType::float32));
 }
 
+// Adds a row of operations.def.
+template <auto f>
+void add_function(Table& t, const char* row) {
+  if constexpr (std::is_same_v<decltype(f), Tensor (*)(T)>)
+    if (row[0] == '~') return t(row, of<of_floats<f>>);
+  t(row, of<f>);
+}
+
 Tensor filled(T x, T mask, O value) {
   if (value.tensor.defined()) return masked_fill(x, mask, value.tensor);
   if (is_floating(x.dtype())) return masked_fill(x, mask, value.number);
@@ -254,6 +262,12 @@ void set_data(py::handle self, T from) {
 #define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(a, b.tensor), common(b.tensor, a)) : number; }
 
 void add_operations(Table& t) {
+  // -- those of C++
+#define FUNCTION(f, ...) __VA_OPT__(add_function<f>(t, __VA_ARGS__);)
+#define GRADUS_OPERATION(name, python, ...) FUNCTION(name, python)
+#define GRADUS_MEMBER(name, python, ...) FUNCTION(&Tensor::name, python)
+#define GRADUS_COMPOSED(name, python) FUNCTION(name, python)
+#include "gradus/autograd/graph/operations.def"
   // -- arithmetic
   t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : with_number(a, b) + b.number * alpha; });
   t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
@@ -267,27 +281,8 @@ void add_operations(Table& t) {
   t(".__rmul__(input, other)", [](T a, O b) { return b.number * with_number(a, b); });
   t(".__rtruediv__(input, other) Mul0", [](T a, O b) { return b.number / a; });
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
-  t("maximum(input, other) Maximum0", of<static_cast<Tensor (*)(T, T)>(maximum)>);
-  t("minimum(input, other) Minimum0", of<static_cast<Tensor (*)(T, T)>(minimum)>);
-  t("*neg negative __neg__(input)", of<neg>);
-  t("*abs absolute __abs__(input)", of<static_cast<Tensor (*)(T)>(abs)>);
-  t("*exp(input)", of<of_floats<exp>>);
-  t("*log(input)", of<of_floats<log>>);
   t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
   t("*log10(input) Log100", [](T x) { return of_floats<log>(x) / std::log(10.0); });
-  t("*sqrt(input)", of<of_floats<sqrt>>);
-  t("*rsqrt(input)", of<of_floats<rsqrt>>);
-  t("*tanh(input)", of<of_floats<tanh>>);
-  t("*sigmoid(input)", of<of_floats<sigmoid>>);
-  t("*relu(input)", of<relu>);
-  t(":gelu(input, approximate='none')", of<gelu>);
-  t(":silu(input)", of<silu>);
-  t(":swiglu(gate, up)", of<swiglu>);
-  t(":softplus(input, beta=1, threshold=20)", of<softplus>);
-  t(":mish(input)", of<mish>);
-  t("*sin(input)", of<of_floats<sin>>);
-  t("*cos(input)", of<of_floats<cos>>);
-  t("*erf(input)", of<of_floats<erf>>);
   t("*floor(input) Floor0", of<rounded<std::floor>>);
   t("*ceil(input) Ceil0", of<rounded<std::ceil>>);
   t("*trunc(input) Trunc0", of<rounded<std::trunc>>);
@@ -322,8 +317,6 @@ void add_operations(Table& t) {
   t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
   t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
   t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
-  t("amax(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amax(x, dim.values, keep); });
-  t("amin(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return amin(x, dim.values, keep); });
   t("max(input, dim=None, keepdim=False) dim:Max1|Max0|Maximum0", of<extreme<max, maximum, max>>);
   t("min(input, dim=None, keepdim=False) dim:Min1|Min0|Minimum0", of<extreme<min, minimum, min>>);
   t("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });
@@ -331,53 +324,29 @@ void add_operations(Table& t) {
   t("all(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return eq(sum(eq(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
   t("any(input, dim=None, keepdim=False)", [](T x, I dim, B keep) { return ne(sum(ne(x, 0.0).to(DType::int64), dim.values, keep), 0.0); });
   t("cumsum(input, dim, reverse=False)", [](T x, N dim, B reverse) { return cumsum(countable(x), dim, reverse); });
-  t(":linear_recurrence(a, b, dim, reverse=False)", of<linear_recurrence>);
-  t("logsumexp(input, dim, keepdim=False)", [](T x, I dim, B keep) { return logsumexp(x, dim.values, keep); });
-  t("norm(input, p=2, dim=None, keepdim=False) Norm1", [](T x, D p, I dim, B keep) { return norm(x, p, dim.values, keep); });
   t("softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return softmax(to(x, dtype), dim); });
-  t(":safe_softmax(input, dim)", of<safe_softmax>);
   t("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
   // -- products
-  t("matmul __matmul__(input, other) product:|Dot0|Mv0|Squeeze3", of<matmul>);
-  t("mm(input, mat2)", of<mm>);
-  t("bmm(input, mat2) Bmm0", of<bmm>);
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
-  t(":linear(input, weight, bias=None)", of<linear>);
-  t(":gelu_linear(input, weight, bias=None, approximate='none')", of<gelu_linear>);
-  t(":swiglu_linear(gate, up, weight, bias=None)", of<swiglu_linear>);
   t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
   // -- joining and indexing
-  t(":cat concat concatenate(tensors, dim=0)", of<cat>);
-  t(":stack(tensors, dim=0)", of<stack>);
   t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(all, !all.empty() && all[0].dim() > 1); });
   t(":vstack(tensors) Cat0", of<vstack>);
   t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { return x.index({mask}); });
   t("roll(input, shifts, dims=None) Roll0", of<rolled>);
   t("diag(input) Diag0", of<diagonal>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
-  t("index_select(input, dim, index)", of<index_select>);
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
-  t("gather(input, dim, index)", of<gather>);
-  t("*scatter_add(input, dim, index, src)", of<scatter_add>);
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
-  t("sort(input, dim=-1, descending=False) Sort0", of<sort>);
   t("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
-  t("topk(input, k, dim=-1, largest=True, sorted=True) Topk0", of<topk>);
-  t(":embedding(input, weight, padding_idx=None) Embedding0", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
-  t("*tril(input, diagonal=0)", of<tril>);
-  t("*triu(input, diagonal=0)", of<triu>);
-  t(":_pad(input, dim, size, start, step=1)", of<pad>);
+  t("+embedding(input, weight, padding_idx=None) Embedding0", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
   t("nonzero argwhere(input)", of<nonzero>);
-  t(":one_hot(tensor, num_classes=-1)", of<one_hot>);
+  t("+one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
-  t("transpose swapaxes swapdims(input, dim0, dim1)", [](T x, N a, N b) { return x.transpose(a, b); });
   t("t(input) T0", [](T x) { return x.dim() < 2 ? x : x.mT(); });
   t("@T(input)", of<reversed>);
   t("@mT(input)", [](T x) { return x.mT(); });
-  t("permute(input, *dims)", [](T x, I dims) { return x.permute(dims.values); });
-  t("reshape(input, *shape) copy:ReshapeAlias0|UnsafeView0", [](T x, S shape) { return x.reshape(shape); });
   t(".view(input, *shape)", of<view>);
-  t(".expand(input, *sizes)", [](T x, S sizes) { return x.expand(sizes); });
   t("broadcast_to(input, size)", [](T x, S size) { return x.expand(size); });
   t(".view_as(input, other)", [](T x, T other) { return view(x, other.shape()); });
   t(".expand_as(input, other)", [](T x, T other) { return x.expand(other.shape()); });
@@ -385,13 +354,10 @@ void add_operations(Table& t) {
   t("flip(input, *dims) Flip0", of<flipped>);
   t("flatten ravel(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
   t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
-  t("unsqueeze(input, dim)", [](T x, N dim) { return x.unsqueeze(dim); });
   t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
-  t("select(input, dim, index)", [](T x, N dim, N index) { return x.select(dim, index); });
   t("split(tensor, split_size_or_sections, dim=0) int:SplitWithSizes0|Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
   t("chunk(input, chunks, dim=0) Split0", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
   t("unbind(input, dim=0) Unbind0", of<unbind>);
-  t(".contiguous(input)", [](T x) { return x.contiguous(); });
   t("clone(input) Clone0", [](T x) { return grad_enabled() && x.requires_grad() ? (x * 1.0).contiguous() : raw::clone(x.detach()); });
   t(".detach(input)", [](T x) { return x.detach(); });
   t(".cast(input, dtype)", [](T x, DType dtype) { return x.to(dtype); });
@@ -417,28 +383,19 @@ void add_operations(Table& t) {
   t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(uniform(x.shape(), a, b, g, x.dtype())); return x; });
   t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(normal(x.shape(), mean, std, g, x.dtype())); return x; });
   // -- layers and losses
-  t(":layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)", of<layer_norm>);
-  t(":rms_norm(input, normalized_shape, weight=None, eps=None)", of<rms_norm>);
-  t(":rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
-  t(":cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) NllLoss0", of<cross_entropy_of>);
-  t(":nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean') NllLoss0", of<nll_loss>);
-  t(":mse_loss(input, target, reduction='mean') MseLoss0", of<mse_loss>);
-  t(":l1_loss(input, target, reduction='mean') Mean0", of<l1_loss>);
-  t(":huber_loss(input, target, reduction='mean', delta=1.0) HuberLoss0", of<huber_loss>);
-  t(":smooth_l1_loss(input, target, reduction='mean', beta=1.0) SmoothL1Loss0", of<smooth_l1_loss>);
-  t(":kl_div(input, target, reduction='mean', log_target=False)", of<kl_div>);
-  t(":binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None) BinaryCrossEntropyWithLogits0", of<binary_cross_entropy_with_logits>);
-  t(":dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
-  t(":scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
+  t("+rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
+  t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) NllLoss0", of<cross_entropy_of>);
+  t("+dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
+  t("+scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
 #ifdef GRADUS_HAS_LAYERS
-  t(":batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
-  t(":group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
-  t(":unfold(input, kernel_size, dilation=1, padding=0, stride=1) Im2Col0", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
-  t(":fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) Col2Im0", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
+  t("+batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
+  t("+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
+  t("+unfold(input, kernel_size, dilation=1, padding=0, stride=1) Im2Col0", [](T x, I size, I dilation, I padding, I stride) { return unfold(x, each(size), {each(dilation), each(padding), each(stride)}); });
+  t("+fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) Col2Im0", [](T x, I out, I size, I dilation, I padding, I stride) { return fold(x, each(out), each(size), {each(dilation), each(padding), each(stride)}); });
 #define WINDOWS(n, max, avg) \
-  t(":conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) Convolution0", [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, N groups) { return conv##n##d(x, weight, bias, {each(stride), padding_of(padding), each(dilation), groups}); }); \
-  t(":max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) " max, [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
-  t(":avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) " avg, [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
+  t("+conv" #n "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) Convolution0", [](T x, T weight, T bias, I stride, const Sizes& padding, I dilation, N groups) { return conv##n##d(x, weight, bias, {each(stride), padding_of(padding), each(dilation), groups}); }); \
+  t("+max_pool" #n "d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) " max, [](T x, I size, I stride, I padding, I dilation, B ceil, B indices) -> OneOrBoth { auto both = max_pool##n##d_with_indices(x, each(size), {each(stride), each(padding), each(dilation), ceil}); return indices ? OneOrBoth(both) : both.values; }); \
+  t("+avg_pool" #n "d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) " avg, [](T x, I size, I stride, I padding, B ceil, B count, OptionalN divisor) { return avg_pool##n##d(x, each(size), {each(stride), each(padding), ceil, count, divisor}); });
   WINDOWS(1, "Squeeze1", "Squeeze1")
   WINDOWS(2, "MaxPool2DWithIndices0", "AvgPool2D0")
 #endif

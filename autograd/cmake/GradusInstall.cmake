@@ -36,7 +36,7 @@ if(TARGET gradus_cli)
   gradus_require_built(program "${PROJECT_BINARY_DIR}/generated_docs/gradus.1")  # which the program writes
 endif()
 
-foreach(header IN ITEMS gradus.hpp LISTS gradus_public_headers)
+foreach(header IN ITEMS gradus.hpp autograd/graph/operations.def LISTS gradus_public_headers)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${folder}")
 endforeach()

@@ -7,16 +7,15 @@ import gradus
 import gradus.torch as torch
 from test_torch import both
 
-RECORD = pathlib.Path(__file__).resolve().parents[2] / "autograd" / "graph" / "op_names.hpp"
+ROWS = pathlib.Path(__file__).resolve().parents[2] / "autograd" / "graph" / "operations.def"
 # How Python calls an operation that is no row of its own name.
 OTHERWISE = {"slice": "__getitem__", "index": "__getitem__", "pad": "_pad", "to": "to", "expand": "expand", "contiguous": "contiguous",
              "alias": "detach", "einsum": "_einsum"}
 
 
 def library_operations():
-    """The names of the lists kRecordedOps and kComposedOps."""
-    lists = re.findall(r"constexpr auto k\w+Ops = std::to_array<std::string_view>\((.*?)\);", RECORD.read_text(), re.S)
-    return [name for text in lists for name in re.findall(r'"(\w+)"', text)]
+    """The names of the rows of operations.def."""
+    return re.findall(r"^GRADUS_(?:OPERATION|MEMBER|COMPOSED)\((\w+),", ROWS.read_text(), re.M)
 
 
 class Table(unittest.TestCase):

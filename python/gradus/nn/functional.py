@@ -7,10 +7,7 @@ from .. import _core
 from .._core import Tensor
 from .._missing import missing
 
-_OWN = """avg_pool1d avg_pool2d batch_norm binary_cross_entropy_with_logits conv1d conv2d cross_entropy dropout embedding fold gelu
-gelu_linear group_norm huber_loss kl_div l1_loss layer_norm linear log_softmax max_pool1d max_pool2d mish mse_loss nll_loss one_hot relu
-rms_norm rotary_embedding scaled_dot_product_attention sigmoid silu smooth_l1_loss softmax softplus swiglu swiglu_linear tanh unfold"""
-globals().update({name: getattr(_core, name) for name in _OWN.split() if hasattr(_core, name)})  # a build may have no annex layers
+globals().update({name: getattr(_core, name) for name in [*_core._functional, *"log_softmax relu sigmoid softmax tanh".split()]})
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
