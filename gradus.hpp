@@ -30,6 +30,7 @@
 #include "gradus/autograd/tensor/shape.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/autograd/tensor/tiles.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/text.hpp"

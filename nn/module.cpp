@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 
 #include "gradus/autograd/tensor/raw.hpp"
@@ -190,7 +191,8 @@ EvaluationMode::~EvaluationMode() {
 
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
-    fail("module", "parameters must be float32, float64, bfloat16, q8_0 or q4_0, got ", name(dtype), ".");
+    fail("module", "parameters must be float32, float64, ", listed(kDTypeNames | std::views::drop(4)),
+         ", got ", name(dtype), ".");
   Replace(*this, [dtype](const Tensor& old, bool is_parameter) {
     const bool keeps_numbers = is_storage(dtype) && (!is_parameter || old.dim() != 2);
     const DType to = keeps_numbers ? DType::float32 : dtype;

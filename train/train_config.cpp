@@ -83,10 +83,12 @@ void check_built(Weights weights) {
 
 Words words(LossOn) { return {"answers", "all"}; }
 Words words(Windows) { return {"shuffled", "random"}; }
-Words words(Weights) { return {"float32", "bfloat16", "int8", "int4"}; }
+#define GRADUS_WORD(dtype, Tile, word) word,
+#define GRADUS_DTYPE(dtype, Tile, word) DType::dtype,
+Words words(Weights) { return {"float32", "bfloat16", GRADUS_TILES(GRADUS_WORD)}; }
 
 DType dtype_of(Weights weights) {
-  constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0};
+  constexpr DType kTypes[] = {DType::float32, DType::bfloat16, GRADUS_TILES(GRADUS_DTYPE)};
   return kTypes[static_cast<size_t>(weights)];
 }
 

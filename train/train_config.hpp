@@ -25,7 +25,13 @@ enum class LossOn { answers, all };
 /// How windows of the training split are drawn, see data::TextDataset.
 enum class Windows { shuffled, random };
 /// The format of frozen weights.
-enum class Weights { float32, bfloat16, int8, int4 };
+enum class Weights {
+  float32,
+  bfloat16,
+#define GRADUS_WEIGHTS(dtype, Tile, word) dtype,
+  GRADUS_TILES(GRADUS_WEIGHTS)
+#undef GRADUS_WEIGHTS
+};
 using Words = std::vector<std::string>;  ///< names of values
 Words words(LossOn);                     ///< their names, in the order of the values
 Words words(Windows);                    ///< their names, in the order of the values

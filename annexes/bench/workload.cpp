@@ -1,6 +1,7 @@
 #include "gradus/annexes/bench/workload.hpp"
 
 #include <map>
+#include <ranges>
 #include <sstream>
 #include <utility>
 
@@ -113,16 +114,17 @@ Workload workload_from(const std::string& text) {
   words >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >> c.dropout >> dtype;
   for (const Task one : {Task::train, Task::forward, Task::generate})
     if (task == kTasks[static_cast<int>(one)]) w.task = one;
-  for (const DType one : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
-    if (dtype == name(one)) w.dtype = one;
+  for (size_t i = 0; i < std::size(kDTypeNames); ++i)
+    if (const auto one = static_cast<DType>(i); dtype == name(one) && (i == 0 || is_storage(one)))
+      w.dtype = one;
   const bool known = task == kTasks[static_cast<int>(w.task)] && dtype == name(w.dtype) &&
                      (!is_in_tiles(w.dtype) || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail(
         "bench",
         "a workload must be a task, an architecture, layers, heads, width, block, batch, vocabulary, dropout "
-        "and float32 or bfloat16, or q8_0 or q4_0 to generate, got '",
-        text, "'.");
+        "and float32 or bfloat16, or ",
+        listed(kDTypeNames | std::views::drop(5)), " to generate, got '", text, "'.");
   c.validate();
   return w;
 }

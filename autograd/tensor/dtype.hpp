@@ -2,34 +2,47 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "gradus/autograd/tensor/tiles.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus {
 
-/// bfloat16, q8_0 and q4_0 are for weights that are only read: to() converts them, linear() and embedding()
-/// take them as weights, all other ops refuse them. q8_0 and q4_0 are GGUF's formats: 8 or 4 bits, and a
-/// scale for every 32 numbers of a row; such a tensor is a whole matrix, stored in tiles.
-enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, q8_0, q4_0 };
+// A part of a list for each type in tiles.
+#define GRADUS_DTYPE(dtype, Tile, word) dtype,
+#define GRADUS_DTYPE_NAME(dtype, Tile, word) #dtype,
+#define GRADUS_DTYPE_SIZE(dtype, Tile, word) sizeof(Tile),
+#define GRADUS_DTYPE_OF(dtype, Tile, word) \
+  if constexpr (std::is_same_v<T, Tile>) return DType::dtype;
+
+/// bfloat16, q8_0 and the others after it are for weights that are only read: to() converts them, linear()
+/// and embedding() take them as weights, all other ops refuse them. q8_0 and so on are GGUF's formats: few
+/// bits, and a scale for every 32 numbers of a row; such a tensor is a whole matrix, stored in tiles.
+enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, GRADUS_TILES(GRADUS_DTYPE) };
 
 struct bfloat16;  // kernels/elementwise/elementwise.hpp
-struct Q8Tile;    // tensor/tiles.hpp
-struct Q4Tile;
 
-/// float32, float64, int64, bool, bfloat16, q8_0 or q4_0.
-constexpr std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16", "q8_0", "q4_0"};
-  return names[static_cast<int>(dtype)];
+/// In the order of DType.
+inline constexpr std::string_view kDTypeNames[] = {"float32", "float64",  "int64",
+                                                   "bool",    "bfloat16", GRADUS_TILES(GRADUS_DTYPE_NAME)};
+/// float32, float64, int64, bool, bfloat16, or a type in tiles.
+constexpr std::string_view name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
+
+/// The place of a dtype among those whose tensors are stored in tiles; negative if it is none of them.
+constexpr int tile_type(DType dtype) {
+  return static_cast<int>(dtype) - static_cast<int>(DType::bfloat16) - 1;
 }
+inline constexpr size_t kTileTypes = std::size(kDTypeNames) - 5;  ///< how many there are
 
 /// Whether tensors of this dtype are stored in tiles.
-constexpr bool is_in_tiles(DType dtype) { return dtype >= DType::q8_0; }
+constexpr bool is_in_tiles(DType dtype) { return tile_type(dtype) >= 0; }
 
 /// Bytes of an element, or of a tile.
 constexpr int64_t element_size(DType dtype) {
-  constexpr int64_t sizes[] = {4, 8, 8, 1, 2, 544, 288};
+  constexpr int64_t sizes[] = {4, 8, 8, 1, 2, GRADUS_TILES(GRADUS_DTYPE_SIZE)};
   return sizes[static_cast<int>(dtype)];
 }
 
@@ -50,16 +63,13 @@ inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, int64_t>) return DType::int64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
   if constexpr (std::is_same_v<T, bfloat16>) return DType::bfloat16;
-  if constexpr (std::is_same_v<T, Q8Tile>) return DType::q8_0;
-  if constexpr (std::is_same_v<T, Q4Tile>) return DType::q4_0;
+  GRADUS_TILES(GRADUS_DTYPE_OF)
 }();
 
-/// Calls f.operator()<Tile>() with Tile = Q8Tile or Q4Tile, for a dtype in tiles.
-template <class F>
-decltype(auto) dispatch_tiles(DType dtype, F&& f) {
-  if (dtype == DType::q8_0) return f.template operator()<Q8Tile>();
-  return f.template operator()<Q4Tile>();
-}
+#undef GRADUS_DTYPE
+#undef GRADUS_DTYPE_NAME
+#undef GRADUS_DTYPE_SIZE
+#undef GRADUS_DTYPE_OF
 
 /// Calls f.operator()<T>() with T = float or double. Throws Error for other dtypes, naming `op`.
 template <class F>

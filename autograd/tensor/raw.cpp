@@ -78,9 +78,7 @@ Tensor widened(const Tensor& stored) {
   if (stored.dtype() == DType::bfloat16) {
     kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &stored}), to, stored.data<bfloat16>());
   } else {
-    dispatch_tiles(stored.dtype(), [&]<class Tile>() {
-      tile_kernels<Tile>().to_floats(0, stored.size(0), stored.size(1), to, stored.data<Tile>());
-    });
+    tile_kernels(stored.dtype()).to_floats(0, stored.size(0), stored.size(1), to, stored.raw_data());
   }
   return wide;
 }
@@ -95,10 +93,8 @@ void copy_stored(Tensor& target, const Tensor& source) {
   const Tensor wide = contiguous(converted(source, DType::float32));
   if (target.dtype() == DType::bfloat16)
     return kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
-  dispatch_tiles(target.dtype(), [&]<class Tile>() {
-    tile_kernels<Tile>().from_floats(target.size(0), target.size(1), target.mutable_data<Tile>(),
-                                     wide.data<float>());
-  });
+  tile_kernels(target.dtype())
+      .from_floats(target.size(0), target.size(1), target.raw_mutable_data(), wide.data<float>());
 }
 
 // Whether two of its elements may share memory: a stride must step over all that the smaller ones reach.

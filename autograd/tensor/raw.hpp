@@ -40,13 +40,9 @@ bool is_sole_owner(const Tensor& x);
 /// Memory for a gradient and a Sums::take(): that of the sum if nothing else shares it.
 Tensor memory_for_sum(const Tensor& sum, const Shape& shape, DType dtype);
 
-/// The kernels of the annex `fast` for tiles. Throws Error if the build lacks them.
-template <class Tile>
-const kernels::TileKernels<Tile>& tile_kernels() {
-  const kernels::TileKernels<Tile>& tiles =
-      std::get<kernels::TileKernels<Tile>>(kernels::fast_kernels().tiles);
-  kernels::needed(tiles.to_floats, "to", name(dtype_of<Tile>));
-  return tiles;
+/// The kernels of the annex `fast` for a dtype in tiles. Throws Error if the build lacks them.
+inline const kernels::TileKernels& tile_kernels(DType dtype) {
+  return kernels::needed(kernels::fast_kernels().tiles, "to", name(dtype))[tile_type(dtype)];
 }
 
 /// Operands walked together over `shape`, operand 0 first; smaller operands broadcast.

@@ -12,8 +12,6 @@ using autograd::TensorImpl;
 
 namespace {
 
-static_assert(sizeof(Q8Tile) == element_size(DType::q8_0) && sizeof(Q4Tile) == element_size(DType::q4_0));
-
 const TensorImpl& checked(const Tensor& t, std::string_view op = "tensor") {
   if (!t.defined()) fail(op, "needs a defined tensor, got none.");
   return *t.impl();

@@ -7,19 +7,26 @@
 
 namespace gradus {
 
-inline constexpr int64_t kWeightRows = 16, kWeightColumns = 32;  ///< of a tile
+inline constexpr int64_t kWeightRows = 16;     ///< of a tile
+inline constexpr int64_t kWeightColumns = 32;  ///< of a tile
 
-/// Row r, column c is scales[r] (a float16) * values[c / 4][r][c % 4].
+/// 8 bits.
 struct Q8Tile {
-  uint16_t scales[kWeightRows];
-  int8_t values[8][kWeightRows][4];
+  uint16_t scales[kWeightRows];      ///< float16
+  int8_t values[8][kWeightRows][4];  ///< row r, column c is scales[r] * values[c / 4][r][c % 4]
 };
 
-/// scales[r] * (a half of values[c / 4 % 4][r][c % 4] - 8), the lower half for c < 16.
+/// 4 bits.
 struct Q4Tile {
-  uint16_t scales[kWeightRows];
-  uint8_t values[4][kWeightRows][4];
+  uint16_t scales[kWeightRows];       ///< float16
+  uint8_t values[4][kWeightRows][4];  ///< half of values[c / 4 % 4][r][c % 4], the lower for c < 16, minus 8
 };
+
+/// A row for each type: the dtype, the tile, and the word for it in --weights. All the rest follows from
+/// them, and from how annexes/fast/quantized/formats.hpp computes with a tile.
+#define GRADUS_TILES(ROW)   \
+  ROW(q8_0, Q8Tile, "int8") \
+  ROW(q4_0, Q4Tile, "int4")
 
 /// The number of tiles along rows of k numbers.
 constexpr int64_t tiles_of(int64_t k) { return (k + kWeightColumns - 1) / kWeightColumns; }

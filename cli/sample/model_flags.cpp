@@ -21,9 +21,9 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   add_value(verb, "--adapter", flags.adapter, "DIR",
             "Folder of a LoRA adapter of the model, in PEFT's files");
   one_of(verb,
-         add_value(
-             verb, "--weights", flags.weights, "NAME",
-             "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
+         add_value(verb, "--weights", flags.weights, "NAME",
+                   concat("Format of the weights: ", listed(train::weights_names()),
+                          "; fewer\nbits take less memory and time")),
          train::weights_names)
       ->capture_default_str();
 }

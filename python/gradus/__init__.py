@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import _core, autograd, data, nn, optim
 from ._core import Error, Generator, RunError, Tensor, Tokenizer, default_generator
-from ._types import Parameter, Size, bfloat16, bool_, dtype, float32, float64, int64, q4_0, q8_0
+from ._types import TILES as _TILES, Parameter, Size, bfloat16, bool_, dtype, float32, float64, int64
 from ._tensor import (allclose, as_tensor, bincount, einsum, equal, isclose, linspace, manual_seed, repeat_interleave,
                       set_printoptions, tensor, unique)
 from .gradcheck import gradcheck
@@ -17,6 +17,7 @@ from .models import (Decoder, Intervention, ablate, fit, load, load_file, patch,
 from .autograd import (Function, autocast, backward, checkpoint, detect_anomaly, enable_grad, grad, hessian, jacobian,
                        no_grad, per_example_gradients, set_grad_enabled)
 
+globals().update(_TILES)
 globals().update({name: value for name, value in vars(_core).items()  # the operations
                   if type(value).__name__ == "operation" and not name.startswith("_")})
 dot = Tensor.dot

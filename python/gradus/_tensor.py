@@ -10,7 +10,7 @@ from typing import Any, Callable
 from . import _core
 from ._core import Error, Generator, Tensor
 from ._missing import missing
-from ._types import Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64, q4_0, q8_0
+from ._types import TILES, Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64
 
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
 
@@ -249,4 +249,4 @@ for _name, _method in _METHODS.items():
 setattr(Tensor, "device", property(lambda self: "cpu"))
 setattr(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize))
 setattr(Tensor, "__array_ufunc__", None)  # array + tensor asks the tensor
-_core.register(Size, tensor, ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, q8_0, q4_0])
+_core.register(Size, tensor, ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, *TILES.values()])

@@ -28,9 +28,8 @@ Packed packed_rows(const Tensor& weight, int64_t first, int64_t rows, bool trans
       return;
     }
     std::vector<float> whole(static_cast<size_t>(high * columns));
-    dispatch_tiles(weight.dtype(), [&]<class Tile>() {
-      kernels::from_tiles(first + row, first + row + high, columns, whole.data(), weight.data<Tile>());
-    });
+    raw::tile_kernels(weight.dtype())
+        .to_floats(first + row, first + row + high, columns, whole.data(), weight.raw_data());
     for (int64_t i = 0; i < high; ++i)
       std::copy_n(whole.data() + i * columns + column, wide, out + i * out_stride);
   };
@@ -93,17 +92,16 @@ Tensor stored_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());
   const Tensor rows = raw::contiguous(x), b = raw::contiguous(bias);
   const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
-  const auto multiply = [&]<class T, class W>(auto kernel) {
+  const auto multiply = [&]<class T>(auto kernel, const auto* w) {
     if (m > 0)
-      kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
-             weight.data<W>(), raw::data_or_null<T>(b));
+      kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features, w,
+             raw::data_or_null<T>(b));
   };
   if (code_for_linear(x, weight) == ProductCode::quantized_linear)
-    dispatch_tiles(weight.dtype(),
-                   [&]<class W>() { multiply.template operator()<float, W>(kernels::quantized_linear<W>); });
+    multiply.template operator()<float>(raw::tile_kernels(weight.dtype()).linear, weight.raw_data());
   else
     dispatch_float("linear", x.dtype(), [&]<class T>() {
-      multiply.template operator()<T, bfloat16>(kernels::linear_few_rows<T, bfloat16>);
+      multiply.template operator()<T>(kernels::linear_few_rows<T, bfloat16>, weight.data<bfloat16>());
     });
   const auto to_x = [w = Saved(weight)](const Tensor& gy) {
     const Autocast autocast(DType::float32);

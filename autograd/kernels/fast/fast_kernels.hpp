@@ -15,8 +15,6 @@ class Tensor;
 struct AttentionOptions;
 enum class Gelu;
 struct Matrices;  // ops/products/operands.hpp
-struct Q8Tile;
-struct Q4Tile;
 }  // namespace gradus
 
 namespace gradus::kernels {
@@ -32,13 +30,15 @@ struct FloatKernels {
   void (*mirror)(int64_t m, T* c) = nullptr;                   ///< see gemm.hpp
 };
 
-/// Conversions of weights that are stored in tiles of 8 or 4 bits.
-template <class Tile>
+/// For weights that are stored in tiles (tensor/tiles.hpp) of one type.
 struct TileKernels {
-  /// Quantizes a matrix x (rows, k).
-  void (*from_floats)(int64_t rows, int64_t k, Tile* out, const float* x) = nullptr;
+  /// Quantizes a matrix x (rows, k). NaN becomes 0; scales are at most 65504.
+  void (*from_floats)(int64_t rows, int64_t k, void* tiles, const float* x);
   /// The values of rows [begin, end), (end - begin, k).
-  void (*to_floats)(int64_t begin, int64_t end, int64_t k, float* out, const Tile* x) = nullptr;
+  void (*to_floats)(int64_t begin, int64_t end, int64_t k, float* out, const void* tiles);
+  /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n) in float32; rows of x are ldx apart, bias may be nullptr.
+  void (*linear)(int64_t m, int64_t n, int64_t k, float* y, const float* x, int64_t ldx, const void* tiles,
+                 const float* bias);
 };
 
 struct FastKernels {
@@ -65,7 +65,7 @@ struct FastKernels {
 
   /// linear(); the arguments are checked.
   Tensor (*stored_linear)(const Tensor& x, const Tensor& weight, const Tensor& bias) = nullptr;
-  std::tuple<TileKernels<Q8Tile>, TileKernels<Q4Tile>> tiles = {};
+  const TileKernels* tiles = nullptr;  ///< one for each type, in the order of DType
 
   // Attention in tiles of scores, for what is_fused() in ops/products/attention.cpp accepts.
 

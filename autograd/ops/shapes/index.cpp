@@ -208,10 +208,8 @@ static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
   for (size_t i = 0; i < places.size(); ++i) {
     Tensor to = row_of(rows, static_cast<int64_t>(i));
     if (is_in_tiles(weight.dtype()))
-      dispatch_tiles(weight.dtype(), [&]<class Tile>() {
-        raw::tile_kernels<Tile>().to_floats(places[i], places[i] + 1, length, to.mutable_data<float>(),
-                                            weight.data<Tile>());
-      });
+      raw::tile_kernels(weight.dtype())
+          .to_floats(places[i], places[i] + 1, length, to.mutable_data<float>(), weight.raw_data());
     else
       raw::copy_into(to, row_of(weight, places[i]));
   }

@@ -1,8 +1,7 @@
 // Weights of 8 and 4 bits in tiles, at each level and for any number of threads.
-#include "gradus/annexes/fast/quantized/quantized.hpp"
-
 #include "autograd/kernels/plain.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::kernels::test_quantized {
 
@@ -14,9 +13,10 @@ struct Stored {
   Stored(int64_t n, int64_t k, const std::vector<float>& x)
       : tiles(static_cast<size_t>((n + kWeightRows - 1) / kWeightRows * tiles_of(k))),
         numbers(static_cast<size_t>(n * k)) {
-    to_tiles(n, k, tiles.data(), x.data());
-    from_tiles(0, n, k, numbers.data(), tiles.data());
+    kernels.from_floats(n, k, tiles.data(), x.data());
+    kernels.to_floats(0, n, k, numbers.data(), tiles.data());
   }
+  const TileKernels& kernels = raw::tile_kernels(dtype_of<Tile>);
   std::vector<Tile> tiles;
   std::vector<float> numbers;
 };
@@ -60,14 +60,14 @@ void check_products(std::initializer_list<int64_t> ks, std::initializer_list<int
         std::vector<float> y(static_cast<size_t>(m * n)), again(y.size()), alone(static_cast<size_t>(n));
         {
           const Threads one(1);
-          quantized_linear(m, n, k, y.data(), x.data(), ldx, w.tiles.data(), bias.data());
+          w.kernels.linear(m, n, k, y.data(), x.data(), ldx, w.tiles.data(), bias.data());
         }
         const Threads three(3);
-        quantized_linear(m, n, k, again.data(), x.data(), ldx, w.tiles.data(), bias.data());
+        w.kernels.linear(m, n, k, again.data(), x.data(), ldx, w.tiles.data(), bias.data());
         CHECK(same_bits(y, again));
         const bool few = m <= kFewRows;
         if (few) {
-          quantized_linear(1, n, k, alone.data(), x.data() + (m - 1) * ldx, ldx, w.tiles.data(), bias.data());
+          w.kernels.linear(1, n, k, alone.data(), x.data() + (m - 1) * ldx, ldx, w.tiles.data(), bias.data());
           CHECK(same_bits(alone, std::vector<float>(y.begin() + (m - 1) * n, y.end())));
         }
         std::vector<double> seen;
@@ -150,7 +150,7 @@ TEST_CASE("a row of tiny numbers is rounded as any other") {
     std::vector<float> x(k, tiny), y(n);
     x[1] = 0;
     x[2] = -tiny;
-    quantized_linear(1, n, k, y.data(), x.data(), k, w.tiles.data(), static_cast<const float*>(nullptr));
+    w.kernels.linear(1, n, k, y.data(), x.data(), k, w.tiles.data(), nullptr);
     for (const float sum : y) CHECK(sum == Catch::Approx(29 * 127.0 * tiny).epsilon(1e-3).margin(0));
   }
 }
@@ -162,7 +162,7 @@ TEST_CASE("NaN and infinity of a row stay in its products, and no other's") {
     std::vector<float> x = values<float>(3 * k), y(3 * n);
     x[k + 40] = std::numeric_limits<float>::quiet_NaN();
     x[2 * k] = std::numeric_limits<float>::infinity();
-    quantized_linear(3, n, k, y.data(), x.data(), k, w.tiles.data(), static_cast<const float*>(nullptr));
+    w.kernels.linear(3, n, k, y.data(), x.data(), k, w.tiles.data(), nullptr);
     for (int64_t j = 0; j < n; ++j) {
       CHECK(std::isfinite(y[static_cast<size_t>(j)]));
       CHECK(std::isnan(y[static_cast<size_t>(n + j)]));
