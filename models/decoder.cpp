@@ -117,9 +117,11 @@ Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropou
 }
 
 Tensor Decoder::distillation_loss(const Tensor& idx, const Tensor& targets, const Decoder& teacher,
-                                  double weight, Generator& random, const Tensor& starts) const {
+                                  const LossSettings& settings, Generator& random,
+                                  const Tensor& starts) const {
   const Counted counted(targets);
   const int64_t count = counted.targets.numel();
+  const double weight = settings.teacher_weight;
   const Tensor x = counted.of(features_of(idx, targets, &random, starts));
   Tensor probabilities;
   {

@@ -74,13 +74,13 @@ class Decoder : public nn::Module {
   /// recurrent decoder if a sequence starts after position 0.
   Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
               const Tensor& starts = {}) const;
-  /// (1 - weight) times loss() plus `weight` times the mean cross-entropy with the probabilities of `teacher`
-  /// at the same positions (knowledge distillation; Hinton et al., arXiv 1503.02531, at temperature 1). The
-  /// teacher is in evaluation mode, has this vocabulary, and gets no gradients. From an ensemble each call
-  /// draws a member, by `random`, from which dropout comes too: the loss is linear in the probabilities, so
-  /// its mean is that with the ensemble, at the price of one model.
-  Tensor distillation_loss(const Tensor& idx, const Tensor& targets, const Decoder& teacher, double weight,
-                           Generator& random, const Tensor& starts = {}) const;
+  /// (1 - teacher_weight) times loss() plus teacher_weight times the mean cross-entropy with the
+  /// probabilities of `teacher` at the same positions (knowledge distillation; Hinton et al., arXiv
+  /// 1503.02531, at temperature 1). The teacher is in evaluation mode, has this vocabulary, and gets no
+  /// gradients. From an ensemble each call draws a member, by `random`, from which dropout comes too: the
+  /// loss is linear in the probabilities, so its mean is that with the ensemble, at the price of one model.
+  Tensor distillation_loss(const Tensor& idx, const Tensor& targets, const Decoder& teacher,
+                           const LossSettings& settings, Generator& random, const Tensor& starts = {}) const;
   /// The cross-entropy of each target, 0 for those of -100: (B, T) -> (B T). Under NoGrad, this and loss()
   /// compute at most kMostLogits at a time.
   Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,

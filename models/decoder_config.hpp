@@ -108,4 +108,9 @@ MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType
 /// `logits` tokens (see kMostLogits).
 MemoryEstimate generation_memory(const DecoderConfig& config, int64_t read, int64_t kept, int64_t logits = 1);
 
+/// The settings of the loss that a decoder is trained with; train::TrainConfig has them.
+struct LossSettings {
+  double teacher_weight = 0.7;  ///< in [0, 1]: see Decoder::distillation_loss()
+};
+
 }  // namespace gradus::models

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <set>
+#include <span>
 
 #include "gradus/autograd/tensor/raw.hpp"
 
@@ -191,7 +191,7 @@ EvaluationMode::~EvaluationMode() {
 
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
-    fail("module", "parameters must be float32, float64, ", listed(kDTypeNames | std::views::drop(4)),
+    fail("module", "parameters must be float32, float64, ", listed(std::span(kDTypeNames).subspan(4)),
          ", got ", name(dtype), ".");
   Replace(*this, [dtype](const Tensor& old, bool is_parameter) {
     const bool keeps_numbers = is_storage(dtype) && (!is_parameter || old.dim() != 2);

@@ -65,11 +65,11 @@ Loss training_loss(const models::Decoder& model, const TrainConfig& config) {
     fail("train", Option{"teacher"}, " must have the ", own.vocab_size,
          " tokens of the run and a context of at least ", config.model.block_size, ", got ", its.vocab_size,
          " and ", its.context_limit(), " in ", config.teacher, ".");
-  return [&model, teacher = std::move(teacher), weight = config.teacher_weight](const data::Batch& batch,
-                                                                                Generator* dropout) {
+  const models::LossSettings& settings = config;
+  return [&model, teacher = std::move(teacher), settings](const data::Batch& batch, Generator* dropout) {
     const Tensor starts = batch.more.empty() ? Tensor() : batch.more[0];
     if (!dropout || !grad_enabled()) return model.loss(batch.x, batch.y, dropout, starts);  // an evaluation
-    return model.distillation_loss(batch.x, batch.y, *teacher, weight, *dropout, starts);
+    return model.distillation_loss(batch.x, batch.y, *teacher, settings, *dropout, starts);
   };
 }
 

@@ -51,7 +51,7 @@ bool set_word(E& value, std::string_view name) {
 }
 
 /// All settings of a run. The defaults are the preset nano, without a vocabulary.
-struct TrainConfig : LoopOptions {
+struct TrainConfig : LoopOptions, models::LossSettings {
   std::string preset = "nano";  ///< gives the values that were not set
 
   // The text.
@@ -78,7 +78,6 @@ struct TrainConfig : LoopOptions {
   std::string adapter;                 ///< absolute path of the folder of the first adapters; none: new ones
   Weights weights = Weights::float32;  ///< of frozen matrices
   std::string teacher;          ///< absolute path of the folder of a model to learn from; none: no model
-  double teacher_weight = 0.7;  ///< see models::Decoder::distillation_loss
   models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning, in addition to LoopOptions.

@@ -55,15 +55,15 @@ TEST_CASE("a model learns from the text and from the probabilities of a teacher"
   const Decoder model = make_model(1), teacher = make_model(2);
   Generator g(3);
   for (const double weight : {0.25, 0.7, 1.0}) {
-    const Tensor loss = model.distillation_loss(idx(), targets(), teacher, weight, g);
+    const Tensor loss = model.distillation_loss(idx(), targets(), teacher, {weight}, g);
     CHECK(loss.item() == Approx(by_hand(model, teacher, weight)).epsilon(1e-6));
   }
   // Without weight it is loss(), also where all targets count and in several sequences a row.
   const Tensor starts = tensor(std::vector<int64_t>{0, 0, 2, 2, 0, 1, 1, 1}, {2, 4});
-  const Tensor none = model.distillation_loss(idx(), idx(), teacher, 0, g, starts);
+  const Tensor none = model.distillation_loss(idx(), idx(), teacher, {0}, g, starts);
   CHECK(none.item() == Approx(model.loss(idx(), idx(), nullptr, starts).item()).epsilon(1e-6));
 
-  model.distillation_loss(idx(), targets(), teacher, 0.5, g).backward();
+  model.distillation_loss(idx(), targets(), teacher, {0.5}, g).backward();
   for (const auto& [name, p] : model.named_parameters()) CHECK(p.grad().defined());
   for (const auto& [name, p] : teacher.named_parameters()) CHECK(!p.grad().defined());
 }
@@ -74,7 +74,7 @@ TEST_CASE("the gradient of the distillation loss is that of its differences") {
   teacher.to(DType::float64);
   check_gradients(model, {}, [&](const Decoder& m, const auto&) {
     Generator g(3);
-    return m.distillation_loss(idx(), targets(), teacher, 0.6, g);
+    return m.distillation_loss(idx(), targets(), teacher, {0.6}, g);
   });
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("an ensemble teaches by one member at a time, on average by their mean
   std::map<double, int> losses;
   for (int i = 0; i < 600; ++i) {
     const NoGrad no_grad;
-    ++losses[model.distillation_loss(idx(), targets(), ensemble, 0.7, g).item()];
+    ++losses[model.distillation_loss(idx(), targets(), ensemble, {0.7}, g).item()];
   }
   REQUIRE(losses.size() == 3);
   double mean = 0;
