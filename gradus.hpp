@@ -66,6 +66,7 @@
 #include "gradus/train/run.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
+#include "gradus/train/text_scores.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/communicator.hpp"
 #include "gradus/train/trainer/loop_options.hpp"

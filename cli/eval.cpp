@@ -1,6 +1,7 @@
 // gradus eval: measures how well a model predicts a text.
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,8 +9,6 @@
 #include <numeric>
 #include <optional>
 
-#include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/setting_flags.hpp"
 #include "gradus/cli/program/terminal.hpp"
@@ -24,9 +23,13 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/stored/pretrained.hpp"
+#include "gradus/train/text_scores.hpp"
 
 namespace gradus::cli {
 namespace {
+
+/// Rounding to float32 changes a sum of probabilities by less.
+constexpr double kMostDeviation = 1e-3;
 
 struct EvalFlags {
   ModelFlags model;
@@ -34,37 +37,12 @@ struct EvalFlags {
   std::vector<std::string> text;
   std::optional<std::string> prompt;  ///< a text on the command line
   bool tokens = false;                ///< print each token
+  bool adapt = false;                 ///< learn from the text after predicting it
   TokenTable table;
   std::string per_example;  ///< a file to write
   std::string chat_format;
   int64_t threads = 0, stride = 0;
 };
-
-/// Nats of each token except the first. Windows of up to block_size tokens begin `stride` tokens apart, and
-/// predict the tokens that no earlier one has.
-std::vector<double> token_losses(models::Decoder& model, const std::vector<int32_t>& tokens, int64_t stride) {
-  const NoGrad no_grad;
-  model.eval();
-  const models::DecoderConfig& config = model.config();
-  const auto count = static_cast<int64_t>(tokens.size()) - 1;
-  std::vector<double> losses;
-  for (int64_t begin = 0; std::ssize(losses) < count;) {
-    const int64_t length = std::min(config.block_size, count - begin);
-    const int64_t windows = std::min(train::evaluation_batch(config), (count - begin - length) / stride + 1);
-    std::vector<int64_t> x, y;
-    for (int64_t i = 0; i < windows; ++i) {
-      const auto first = tokens.begin() + begin + i * stride;
-      x.insert(x.end(), first, first + length);
-      y.insert(y.end(), first + 1, first + length + 1);
-    }
-    const Tensor losses_of_all = model.losses(tensor(x, {windows, length}), tensor(y, {windows, length}));
-    const std::vector<float> all = losses_of_all.to_vector<float>();
-    for (int64_t i = 0; i < windows; ++i, begin += stride)
-      losses.insert(losses.end(), all.begin() + i * length + std::ssize(losses) - begin,
-                    all.begin() + (i + 1) * length);
-  }
-  return losses;
-}
 
 /// The sequences of the sources: one text, or examples.
 data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
@@ -80,8 +58,9 @@ data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Sour
     if (!value.empty() && !has_examples)
       fail("eval", flag, " needs a --text of JSONL, got ",
            flags.prompt ? "--prompt" : files::plain(flags.text.front()), ".");
-  if (has_examples && flags.tokens)
-    fail("eval", "--tokens needs a plain text, got JSONL, ", files::plain(flags.text.front()), ".");
+  if (has_examples && (flags.tokens || flags.adapt))
+    fail("eval", flags.tokens ? "--tokens" : "--adapt", " needs a plain text, got JSONL, ",
+         files::plain(flags.text.front()), ".");
   data::Examples result;
   std::string note;
   if (has_examples) {
@@ -131,6 +110,8 @@ void write_examples(const std::string& path, const std::vector<data::Source>& so
 int eval(const EvalFlags& flags, bool stride_given) {
   if (flags.text.empty() && !flags.prompt)
     fail("eval", "there must be --text FILE or --prompt TEXT, got none.");
+  if (flags.adapt && flags.model.weights != "float32")
+    fail("eval", "--adapt needs --weights float32, got ", flags.model.weights, ".");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
 
   std::vector<ModelFlags> members{flags.model};
@@ -164,32 +145,29 @@ int eval(const EvalFlags& flags, bool stride_given) {
       if (counts[t]) predicted.push_back(tokens[t]);
   }
 
-  std::vector<double> single, joint;  // the mean of each model; of all of them for each token
+  std::vector<double> single;  // the mean of each model
+  std::vector<train::TextScores> scores;
   for (size_t i = 0; i < members.size(); ++i) {
     const int64_t read = std::min(longest, configs[i].block_size) * train::evaluation_batch(configs[i]);
-    train::TrainedModel trained =
-        load_model(members[i], configs[i], models::generation_memory(configs[i], read, 0, read));
-    std::vector<double> losses;
-    for (const auto& [tokens, counts] : sequences.examples) {
-      const std::vector<double> all =
-          token_losses(trained.model, tokens, stride_given ? flags.stride : configs[i].block_size);
-      for (size_t t = 0; t < all.size(); ++t)
-        if (counts[t + 1]) losses.push_back(all[t]);
+    models::MemoryEstimate need = models::generation_memory(configs[i], read, 0, read);
+    if (flags.adapt) {
+      need = models::training_memory(configs[i], 1);
+      need.average = 2 * need.parameters;  // the first values, and the model itself
     }
-    single.push_back(mean_of(losses));
+    train::TrainedModel trained = load_model(members[i], configs[i], need);
+    scores.push_back(train::scores_of(trained.model, sequences.examples,
+                                      stride_given ? flags.stride : configs[i].block_size, flags.adapt));
+    single.push_back(mean_of(scores.back().losses));
     if (!std::isfinite(single.back()))
       throw RunError("[eval] the loss of ", members[i].folder, " must be finite, got NaN or infinity.");
-    const auto log_sum = [](double a, double b) {  // -log(exp(-a) + exp(-b))
-      return std::min(a, b) - std::log1p(std::exp(-std::abs(a - b)));
-    };
-    if (i == 0)
-      joint = losses;
-    else
-      std::transform(joint.begin(), joint.end(), losses.begin(), joint.begin(), log_sum);
   }
-  for (double& nats : joint) nats += std::log(static_cast<double>(members.size()));
-  const double loss = mean_of(joint);
-  if (!flags.per_example.empty()) write_examples(flags.per_example, sources, sequences, joint);
+  const train::TextScores joint = train::mixture_of(scores, /*learned=*/false);
+  const double deviation = joint.largest_sum_deviation();
+  if (!(deviation < kMostDeviation))
+    throw RunError("[eval] the probabilities of all tokens must sum to 1, got a sum that is off by ",
+                   deviation, ".");
+  const double loss = mean_of(joint.losses);
+  if (!flags.per_example.empty()) write_examples(flags.per_example, sources, sequences, joint.losses);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
   const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
   if (flags.table.json) {
@@ -197,7 +175,8 @@ int eval(const EvalFlags& flags, bool stride_given) {
                                 {"perplexity", std::exp(loss)},
                                 {"bits_per_byte", bits / bytes},
                                 {"tokens", predicted.size()},
-                                {"bytes", tokenizer.byte_count(predicted)}};
+                                {"bytes", tokenizer.byte_count(predicted)},
+                                {"largest_sum_deviation", deviation}};
     if (members.size() > 1) json["losses"] = single;
     std::cout << json.dump() << std::endl;
   } else {
@@ -207,6 +186,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
     std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
               << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
               << "bits per byte  " << decimals(bits / bytes, 4) << "\n"
+              << "probabilities  sum to 1 within " << std::setprecision(2) << deviation << "\n"
               << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted, "
               << decimals(bytes / static_cast<double>(predicted.size()), 3) << " bytes each" << std::endl;
   }
@@ -235,9 +215,11 @@ Action add_eval(CLI::App& verb, const std::string& program) {
   add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
   CLI::Option* const stride = add_value(verb, "--stride", flags->stride, "N",
                                         "Tokens that each context window predicts [the whole window]");
+  CLI::Option* const adapt =
+      verb.add_flag("--adapt", flags->adapt, "Learn from each context window after predicting it");
   CLI::Option* const tokens =
       verb.add_flag("--tokens", flags->tokens, "Print the probability of each token, and of the next")
-          ->excludes(others, per_example, stride);
+          ->excludes(others, per_example, stride, adapt);
   add_value(verb, "--top", flags->table.top, "N", "With --tokens: the most likely tokens to print", kFrom1)
       ->capture_default_str()
       ->needs(tokens);
@@ -253,6 +235,14 @@ The loss is -1/n sum log p(token i | tokens from s(i) to i - 1), perplexity exp(
 of them), so that all tokens beyond the first window have at least the context length minus N
 tokens before them. A smaller N gives a lower loss and takes longer.
 
+With --adapt, the model makes a small step of learning (dynamic evaluation) after each window, from
+the tokens that the window has predicted. So each token is predicted by a model that has learned
+from all windows before, as a compressor is; the files of the model do not change. A smaller
+--stride means more steps.
+
+The probabilities over the vocabulary are checked at every 16th token: with that of the loss, and
+ratios in float64 from the logits, they sum to 1 within the number printed. Beyond 0.001, eval fails.
+
 Several models are evaluated one by one; p is the mean of their probabilities. They must have one
 tokenizer, their shapes may differ.
 
@@ -264,6 +254,7 @@ Examples:
   $ eval out/kjv-mini --text psalms.txt
   $ eval out/kjv-mini --text psalms.txt --stride 64 --json
   $ eval out/kjv-mini out/kjv-nano --text psalms.txt
+  $ eval out/kjv-mini --text psalms.txt --adapt
   $ eval out/kjv-mini --tokens --prompt "In the beginning God"
   $ eval out/kjv-mini --tokens --prompt "And it came to pas" --all --top 3
   $ eval out/answers --text questions.jsonl --per-example losses.jsonl)",

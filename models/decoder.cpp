@@ -88,10 +88,12 @@ Tensor Decoder::features_of(const Tensor& idx, const Tensor& targets, Generator*
   return backbone_->features(idx, dropout, starts);
 }
 
-Tensor Decoder::losses_of(const Tensor& features, const Tensor& targets) const {
+Tensor Decoder::losses_of(const Tensor& features, const Tensor& targets,
+                          const std::function<void(const Tensor&)>& use) const {
   const auto losses_of_part = [&](const Tensor& part, const Tensor& its_targets) {
-    const Tensor logits = output(backbone_->logits(part));
-    return cross_entropy(logits.reshape({-1, config_.vocab_size}), its_targets, kIgnored, Reduction::none);
+    const Tensor logits = output(backbone_->logits(part)).reshape({-1, config_.vocab_size});
+    if (use) use(logits.detach());
+    return cross_entropy(logits, its_targets, kIgnored, Reduction::none);
   };
   const int64_t rows = targets.numel(), at_once = std::max<int64_t>(1, kMostLogits / config_.vocab_size);
   if (grad_enabled() || rows <= at_once) return losses_of_part(features, targets);
@@ -107,6 +109,11 @@ Tensor Decoder::losses_of(const Tensor& features, const Tensor& targets) const {
 Tensor Decoder::losses(const Tensor& idx, const Tensor& targets, Generator* dropout,
                        const Tensor& starts) const {
   return losses_of(features_of(idx, targets, dropout, starts), targets.flatten());
+}
+
+Tensor Decoder::losses(const Tensor& idx, const Tensor& targets,
+                       const std::function<void(const Tensor&)>& use) const {
+  return losses_of(features_of(idx, targets, nullptr, {}), targets.flatten(), use);
 }
 
 Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,

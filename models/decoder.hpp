@@ -4,6 +4,7 @@
 // Ownership and thread-safety as in nn/module.hpp; a DecodingState belongs to one batch of sequences.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "gradus/autograd/random/random.hpp"
@@ -85,6 +86,10 @@ class Decoder : public nn::Module {
   /// compute at most kMostLogits at a time.
   Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
                 const Tensor& starts = {}) const;
+  /// The same without dropout. Calls use(logits) with the logits (N, V) that give the next N losses, in
+  /// order.
+  Tensor losses(const Tensor& idx, const Tensor& targets,
+                const std::function<void(const Tensor&)>& use) const;
 
   /// Applies the last norm and the output projection to the residual stream after any block: (..., C) ->
   /// (..., V). After a block before the last one, the result is the logit lens (nostalgebraist, 2020).
@@ -120,7 +125,8 @@ class Decoder : public nn::Module {
   Tensor features_of(const Tensor& idx, const Tensor& targets, Generator* dropout,
                      const Tensor& starts) const;
   /// (..., C) and (N) -> (N)
-  Tensor losses_of(const Tensor& features, const Tensor& targets) const;
+  Tensor losses_of(const Tensor& features, const Tensor& targets,
+                   const std::function<void(const Tensor&)>& use = {}) const;
 
   DecoderConfig config_;
   std::unique_ptr<Backbone> backbone_;

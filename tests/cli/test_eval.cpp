@@ -1,11 +1,14 @@
 // `gradus eval` with strides and several models, against sums over single windows.
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli/program.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/models/stored/pretrained.hpp"
+#include "gradus/train/text_scores.hpp"
 
 namespace gradus::cli::test_eval {
 
@@ -48,6 +51,10 @@ std::vector<double> probabilities(models::Decoder& model, int64_t stride) {
   return all;
 }
 
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double mean_loss_of(const std::vector<double>& probabilities) {
   double sum = 0;
   for (const double p : probabilities) sum -= std::log(p);
@@ -73,6 +80,9 @@ TEST_CASE("eval --stride predicts each token once, with the context that the str
           Approx(mean_loss_of(probabilities(model, stride))).epsilon(1e-5));
     CHECK(result.at("tokens") == kText.size() - 1);
   }
+  const double off = evaluated({scratch.path("a"), "--text", text}).at("largest_sum_deviation");
+  CHECK((off > 0 && off < 1e-5));
+  CHECK_HAS(call("eval", scratch.path("a"), "--text", text).out, "\nprobabilities  sum to 1 within ");
   for (const char* stride : {"0", "9"})
     check_refused({"eval", scratch.path("a"), "--text", text, "--stride", stride},
                   {"--stride must be in [1, 8]", stride});
@@ -94,6 +104,28 @@ TEST_CASE("eval of several models gives the loss of their mean probabilities, an
   CHECK_HAS(call("eval", a, b, "--text", text).out, " nats a token, " + b + "\n");
   data::save_tokenizer(data::Tokenizer::make("bpe", "", 257), b);
   check_refused({"eval", a, b, "--text", text}, {b});
+}
+
+TEST_CASE("eval --adapt is the mixture of decoders that learn from what they have predicted") {
+  const Scratch scratch;
+  const std::string a = scratch.path("a"), b = scratch.path("b"), twice = kText + kText;
+  const models::Decoder first = write_model(a, 8, 16, 1), second = write_model(b, 5, 12, 2);
+  const std::string text = scratch.file("text", twice);
+  const data::ExampleList texts{data::sequence_of(twice, data::Tokenizer::bytes())};
+  const train::TextScores p = train::scores_of(first, texts, 4, true),
+                          q = train::scores_of(second, texts, 4, true);
+  const json one = evaluated(args(a, "--adapt --stride 4 --text", text));
+  CHECK(one.at("loss").get<double>() == Approx(mean(p.losses)).epsilon(1e-6));
+  CHECK(one.at("loss").get<double>() <
+        evaluated(args(a, "--stride 4 --text", text)).at("loss").get<double>());
+  const json both = evaluated(args(a, b, "--adapt --stride 4 --text", text));
+  CHECK(both.at("loss").get<double>() == Approx(mean(train::mixture_of({p, q}, false).losses)).epsilon(1e-6));
+  CHECK(both.at("losses").at(1).get<double>() == Approx(mean(q.losses)).epsilon(1e-6));
+  check_refused(args("eval", a, "--adapt --weights int8 --text", text),
+                {"--adapt needs --weights float32", "int8"});
+  check_refused(args("eval", a, "--adapt --text", scratch.file("t.jsonl", R"({"text": "a"})")),
+                {"--adapt needs a plain text, got JSONL"});
+  check_refused(args("eval", a, "--adapt --tokens --text", text), {"--adapt"});
 }
 
 }  // namespace gradus::cli::test_eval

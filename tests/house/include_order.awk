@@ -60,8 +60,8 @@ function look_at(file, name, where, from, to, path, is_header) {
     complain(where, "BLAS belongs in autograd/kernels/*.cpp")
   if (name ~ /^nlohmann\// && is_header) complain(where, "nlohmann-json belongs in .cpp files")
   if (name ~ /^CLI\// && file !~ /^(cli|annexes\/[a-z]+\/verbs)\//) complain(where, "CLI11 belongs to the command line")
-  if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|settings|train_json|memory)\./)
-    complain(where, "train/ trains any model; only decoder, memory and the settings of `gradus train` know the decoder")
+  if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|text_scores|train_config|settings|train_json|memory)\./)
+    complain(where, "train/ trains any model; only decoder, text_scores, memory and the settings of `gradus train` know the decoder")
   if (name ~ /^pybind11\// && file !~ /^python\//) complain(where, "pybind11 belongs to the Python package")
   if (name ~ /^catch/) complain(where, "Catch2 belongs in tests")
   if (name !~ /^gradus\//) return
