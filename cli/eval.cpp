@@ -226,6 +226,8 @@ Action add_eval(CLI::App& verb, const std::string& program) {
   verb.add_flag("--all", flags->table.all, "With --tokens: the most likely next tokens after each token")
       ->needs(tokens);
   verb.add_flag("--json", flags->table.json, "Print one JSON object");
+  set_usual_flags(verb, {"--weights", "--text", "--prompt", "--per-example", "--stride", "--adapt",
+                         "--tokens", "--top", "--all", "--json"});
   verb.footer(with_program(
       R"(Every token except the first is predicted once, from the tokens before it in its context
 window. To compare models with different tokenizers, use bits per byte.
@@ -236,12 +238,10 @@ of them), so that all tokens beyond the first window have at least the context l
 tokens before them. A smaller N gives a lower loss and takes longer.
 
 With --adapt, the model makes a small step of learning (dynamic evaluation) after each window, from
-the tokens that the window has predicted. So each token is predicted by a model that has learned
-from all windows before, as a compressor is; the files of the model do not change. A smaller
---stride means more steps.
+the tokens that the window has predicted, as a compressor does. Its files do not change.
 
-The probabilities over the vocabulary are checked at every 16th token: with that of the loss, and
-ratios in float64 from the logits, they sum to 1 within the number printed. Beyond 0.001, eval fails.
+At every 16th token the probabilities of the whole vocabulary, in float64 from the logits that gave
+the loss, are summed. A sum more than 0.001 away from 1 is an error.
 
 Several models are evaluated one by one; p is the mean of their probabilities. They must have one
 tokenizer, their shapes may differ.

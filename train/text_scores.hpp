@@ -20,12 +20,12 @@ class AdaptiveDecoder {
  public:
   /// The rates of the decoders that are mixed: which one is best depends on the model and the text.
   static constexpr std::array<double, 3> kRates{0.0, 0.0128, 0.064};
-  static constexpr double kReturn = 0.08;
+  static constexpr double kReturn = 0.08;  ///< see above
 
   /// In evaluation mode. With rate 0 it does not learn and shares the parameters, else it has a copy of them.
   AdaptiveDecoder(const models::Decoder& model, double rate);
-  const models::Decoder& model() const { return model_; }
-  bool learns() const { return optimizer_ != nullptr; }
+  const models::Decoder& model() const { return model_; }  ///< as it is now
+  bool learns() const { return optimizer_ != nullptr; }    ///< whether the rate is above 0
   /// If it learns: a step that lowers the sum of `losses`, those that Decoder::losses() gave for a window.
   void learn(const Tensor& losses);
 
@@ -65,7 +65,7 @@ TextScores scores_of(const models::Decoder& model, const data::ExampleList& text
 /// Reads a text token by token, with the probabilities of scores_of() at a stride of block_size.
 class TextReader {
  public:
-  TextReader(const models::Decoder& model, bool adapt);
+  TextReader(const models::Decoder& model, bool adapt);  ///< the model itself stays
   /// Of the next token; those of the first one are equal.
   const std::vector<double>& probabilities() const { return probabilities_; }
   void read(int64_t token);  ///< the next token is this one
