@@ -145,7 +145,7 @@ struct Invoked<F, R (F::*)(Args...) const> {
   static constexpr Invocation kInvocation{invoke, kTypes, sizeof...(Args)};
 };
 
-/// What Python passes for an argument of that type, and the library takes.
+/// The type that Python passes for an argument of type T. It converts to T.
 template <class T>
 struct PassedFor {
   using Type = T;

@@ -57,8 +57,8 @@ struct Teaching {
 /// 7 epochs, else as many as make about 4.8 epochs each in two fifths of the time: a power of two of which
 /// each has several threads, or a multiple of `slots`; at most 8.
 Teaching planned_teaching(double epochs, int64_t slots);
-/// The same for the first of `choices`, whose pace is known, and a text of so many tokens; none where the
-/// largest choice for which the time suffices makes fewer than 7 epochs, as it is then better alone.
+/// The teachers of a run on a text of `text_tokens` tokens; choices[0], the usual preset, has its pace. None
+/// if the largest choice that planned_choice() takes makes fewer than 7 epochs: it is better alone.
 Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t slots);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in

@@ -1,5 +1,5 @@
-// Scores of a text: how well a decoder predicts each token, whether its probabilities sum to one, and a
-// decoder that goes on learning from what it has predicted. Not thread-safe.
+// Scores of a text: the loss of each token, a check that probabilities sum to one, and decoders that learn
+// from each window of the text after they have predicted it. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class AdaptiveDecoder {
 
 /// The scores of the tokens that count, of one text or of several.
 struct TextScores {
-  static constexpr int64_t kChecked = 16;  ///< one token of so many is checked
+  static constexpr int64_t kChecked = 16;  ///< the sum is checked at every 16th token
 
   std::vector<double> losses;  ///< nats
   std::vector<double> others;  ///< others_of() at the tokens 0, kChecked, 2 kChecked, ...
@@ -66,7 +66,7 @@ TextScores scores_of(const models::Decoder& model, const data::ExampleList& text
 class TextReader {
  public:
   TextReader(const models::Decoder& model, bool adapt);  ///< the model itself stays
-  /// Of the next token; those of the first one are equal.
+  /// The probabilities of the next token, (V). Before the first token all are equal.
   const std::vector<double>& probabilities() const { return probabilities_; }
   void read(int64_t token);  ///< the next token is this one
 

@@ -201,13 +201,12 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
   // A kink of small elements within the length may look like a small error of the others' rule, or like any
   // of a single element's rule or of one that gives 0.
   const auto is_bent = [&] {
-    bool bent = false;
     for (int i = 0; i < kLengths - kShorter; ++i) {
       const double h = options.eps * std::pow(kFactor, i), left = direction.line.change(weights, -h, 0),
                    right = direction.line.change(weights, 0, h);
-      bent = bent || std::abs(right - left) > 0.1 * std::abs(right + left);
+      if (std::abs(right - left) > 0.1 * std::abs(right + left)) return true;
     }
-    return bent;
+    return false;
   };
   const auto moved = std::count_if(direction.u.begin(), direction.u.end(), [](double e) { return e != 0; });
   const bool is_weak = verdict.kind == Verdict::wrong &&

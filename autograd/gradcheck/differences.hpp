@@ -27,8 +27,7 @@ class Line {
   const Numbers& at(double t);
   /// The sum of weights * (at(to) - at(from)); results of weight 0 do not count.
   double change(const Numbers& weights, double from, double to);
-  bool is_float32()
-      const;  ///< whether float32 holds all known results, as those of a function that rounds to it
+  bool is_float32() const;  ///< whether float32 represents all known results
 
  private:
   std::function<Numbers(double t)> values_;
