@@ -83,8 +83,12 @@ struct type_caster<door::Operand> {
     PyObject* const o = h.ptr();
     if (PyBool_Check(o) || PyLong_Check(o))
       value.dtype = PyBool_Check(o) ? gradus::DType::boolean : gradus::DType::int64;
-    if (!door::is_tensor(o)) return door::number_from(o, value.number);
-    value.tensor = door::tensor_of(h.ptr());
+    if (door::is_tensor(o))
+      value.tensor = door::tensor_of(o);
+    else if (!door::number_from(o, value.number))
+      return false;
+    else if (PyLong_Check(o) && std::abs(value.number) >= 0x1p53)  // a double would round it
+      value.tensor = gradus::tensor(std::vector<int64_t>{PyLong_AsLongLong(o)}, gradus::Shape{});
     return true;
   }
 };

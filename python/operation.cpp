@@ -30,11 +30,19 @@ namespace {
 struct OperationObject {
   PyObject_HEAD vectorcallfunc call;
   Operation* operation;
-  PyObject *name, *signature;
+  PyObject *name, *signature, *doc;
   PyObject* types;  // of the arguments, then of the result; stubs.py reads them
 };
 
 const Operation& operation_of(PyObject* o) { return *reinterpret_cast<OperationObject*>(o)->operation; }
+
+// What the headers of the library, and descriptions.txt, say of a name.
+struct Description {
+  std::string_view name, text;
+};
+constexpr Description kDescriptions[] = {
+#include "descriptions.inc"
+};
 
 struct NotForThese {};  // an operator is given another type
 
@@ -165,7 +173,7 @@ PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, call), READONLY, nullptr},
     {"__name__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
     {"__qualname__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
-    {"__doc__", T_OBJECT, offsetof(OperationObject, signature), READONLY, nullptr},
+    {"__doc__", T_OBJECT, offsetof(OperationObject, doc), READONLY, nullptr},
     {"__text_signature__", T_OBJECT, offsetof(OperationObject, signature), READONLY, nullptr},
     {"__types__", T_OBJECT, offsetof(OperationObject, types), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -187,8 +195,8 @@ void set_names(Operation& op, std::string_view text) {
   }
 }
 
-py::object make_operation(const std::string& name, std::string_view signature, const Invocation& f,
-                          bool in_place) {
+py::object make_operation(const std::string& name, std::string_view signature, std::string_view text,
+                          const Invocation& f, bool in_place) {
   static auto* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   const size_t close = signature.rfind(')');
   auto* const object = PyObject_New(OperationObject, type);
@@ -197,6 +205,7 @@ py::object make_operation(const std::string& name, std::string_view signature, c
       *(object->operation = new Operation{name, std::string(signature.substr(0, close + 1)), f, in_place});
   object->name = py::cast(op.name).release().ptr();
   object->signature = py::cast(op.signature).release().ptr();
+  object->doc = py::cast(concat(op.name, op.signature, "\n\n", text)).release().ptr();
   object->types = py::cast(std::vector<std::string>(f.types, f.types + f.arguments + 1)).release().ptr();
   if (close + 2 < signature.size()) set_names(op, signature.substr(close + 2));
   for (const std::string_view argument : split(signature.substr(1, op.signature.size() - 2), ", "))
@@ -218,9 +227,14 @@ void Table::add(std::string_view row, const Invocation& f) {
   const char mark = row.front();
   if (!std::isalpha(mark) && mark != '_') row.remove_prefix(1);
   const size_t open = row.find('(');
+  const std::vector<std::string_view> names = split(row.substr(0, open), " ");
+  const auto* const found = std::find_if(
+      std::begin(kDescriptions), std::end(kDescriptions),
+      [&](const Description& d) { return std::find(names.begin(), names.end(), d.name) != names.end(); });
+  const std::string_view text = found == std::end(kDescriptions) ? "" : found->text;
   const py::handle type(reinterpret_cast<PyObject*>(registered().tensor));
   const auto put = [&](const std::string& name, bool in_place) {
-    py::object made = make_operation(name, row.substr(open), f, in_place);
+    py::object made = make_operation(name, row.substr(open), text, f, in_place);
     if (mark == '@') made = py::module_::import("builtins").attr("property")(made);
     if (mark == '=') made = type.attr(name.c_str()).attr("setter")(made);
     if (mark != ':' && mark != '+') py::setattr(type, name.c_str(), made);
@@ -228,7 +242,7 @@ void Table::add(std::string_view row, const Invocation& f) {
     const bool is_function = mark != '.' && mark != '@' && mark != '=';
     if (is_function && !name.starts_with("__")) module.attr(name.c_str()) = made;
   };
-  for (const std::string_view part : split(row.substr(0, open), " ")) {
+  for (const std::string_view part : names) {
     const std::string name(part);
     put(name, false);
     if (mark == '*' || mark == '~') put(name.starts_with("__") ? "__i" + name.substr(2) : name + "_", true);

@@ -36,7 +36,7 @@ void add_function(Table& t, const char* row) {
 Tensor filled(T x, T mask, O value) {
   if (value.tensor.defined()) return masked_fill(x, mask, value.tensor);
   if (is_floating(x.dtype())) return masked_fill(x, mask, value.number);
-  if (value.number != std::floor(value.number))
+  if (!value.is_whole() && value.number != std::floor(value.number))
     fail("masked_fill", "needs a whole number for ", name(x.dtype()), " values, got ", value.number, ".");
   return where(mask, full({}, value.number, x.dtype()), x);
 }
@@ -65,16 +65,17 @@ Tensor to(T x, OptionalDtype dtype) { return dtype ? x.to(*dtype) : x; }
 Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_grad_() : x; }
 Tensor countable(T x) { return x.dtype() == DType::boolean ? x.to(DType::int64) : x; }  // of bool, sums count
 Tensor truth(T x) { return ne(x, 0.0).to(DType::int64); }
-T bools(T x) {
-  if (x.dtype() != DType::boolean) fail("logical", "needs bool tensors, got ", name(x.dtype()), ".");
-  return x;
-}
 
 // A number as a tensor without dimensions, of the dtype that the other operand gives it.
 Tensor tensor_of_operand(O x, O like) {
   if (x.tensor.defined()) return x.tensor;
-  const DType other = like.tensor.defined() ? like.tensor.dtype() : DType::float32;
-  return full({}, x.number, is_floating(other) || x.number == std::floor(x.number) ? other : DType::float32);
+  const DType other = like.tensor.defined() ? like.tensor.dtype() : like.dtype;
+  return full({}, x.number, is_floating(other) || (x.is_whole() && other == DType::int64) ? other : x.dtype);
+}
+Tensor bools(O x) {
+  const DType dtype = x.tensor.defined() ? x.tensor.dtype() : x.dtype;
+  if (dtype != DType::boolean) fail("logical", "needs bools, got ", name(dtype), ".");
+  return tensor_of_operand(x, x);
 }
 
 Tensor clamped(T x, const std::optional<Operand>& min, const std::optional<Operand>& max) {
@@ -154,16 +155,84 @@ std::vector<Tensor> unbind(T x, N dim) {
   return all;
 }
 
-// Quotients rounded down.
+// f(a, b) for each pair of elements, outside the graph; both have one shape and dtype.
+template <class F>
+Tensor by_pairs(T a, T b, F f) {
+  Tensor y = empty(a.shape(), a.dtype());
+  dispatch_number("quotient", a.dtype(), [&]<class E>() {
+    const std::vector<E> x = a.to_vector<E>(), by = b.to_vector<E>();
+    std::transform(x.begin(), x.end(), by.begin(), y.mutable_data<E>(), f);
+  });
+  return y;
+}
+
+// The remainder of a / b towards 0. A whole b must not be 0.
+template <class E>
+E fraction(E a, E b) {
+  if constexpr (std::is_floating_point_v<E>) return std::fmod(a, b);
+  if (b == 0) fail("remainder", "a whole number is divided by 0.");
+  return b == -1 ? 0
+                 : static_cast<E>(static_cast<int64_t>(a) %
+                                  static_cast<int64_t>(b));  // of the smallest a, % traps
+}
+// Whether a / b, rounded towards 0, is above the quotient rounded down.
+template <class E>
+bool is_above(E remainder, E b) {
+  return remainder != 0 && (b < 0) != (remainder < 0);
+}
+// a % b, of the sign of b.
+struct Remainder {
+  template <class E>
+  E operator()(E a, E b) const {
+    const E r = fraction(a, b);
+    return is_above(r, b) ? r + b : r;
+  }
+};
+// a / b rounded down: exact for whole numbers, and by the remainder for others, as in Python.
+struct Quotient {
+  template <class E>
+  E operator()(E a, E b) const {
+    if constexpr (!std::is_floating_point_v<E>) {
+      const E r = fraction(a, b);
+      return b == -1 ? static_cast<E>(-static_cast<uint64_t>(a)) : a / b - is_above(r, b);
+    } else {
+      const E r = fraction(a, b), q = (a - r) / b - is_above(r, b);
+      return b == 0 ? a / b : std::copysign(std::nearbyint(q), a / b);
+    }
+  }
+};
+
+// Both operands in one dtype and shape.
+std::pair<Tensor, Tensor> matched(T a, T b) {
+  const Tensor x = common(a, b), y = common(b, a);
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : is_floating(y.dtype()) ? y.dtype() : DType::int64;
+  const Shape shape = broadcast_shapes("quotient", x.shape(), y.shape());
+  return {x.to(dtype).expand(shape), y.to(dtype).expand(shape)};
+}
+
 Tensor quotient(T a, T b) {
-  const Tensor y = rounded<std::floor>(div(a.detach(), b.detach()));
-  return is_floating(a.dtype()) || is_floating(b.dtype()) ? y : y.to(DType::int64);
+  const auto [x, y] = matched(a, b);
+  return by_pairs(x, y, Quotient());
+}
+
+Tensor remainder(T a, T b) {
+  const auto [x, y] = matched(a, b);
+  const Tensor value = by_pairs(x, y, Remainder());
+  if (!grad_enabled() || !(x.requires_grad() || y.requires_grad())) return value;
+  const Tensor q = by_pairs(x, y, Quotient());
+  return record(OpName::custom("remainder"), value,
+                {{x, [](T gy) { return gy; }}, {y, [q](T gy) { return gy * -q; }}});
 }
 
 // Elements of a or b; without them, the indices where the condition holds, one tensor for each dimension.
 py::object chosen(T condition, const std::optional<Operand>& a, const std::optional<Operand>& b) {
   if (a && b) return py::cast(where(condition, tensor_of_operand(*a, *b), tensor_of_operand(*b, *a)));
   return py::tuple(py::cast(unbind(nonzero(condition), 1)));
+}
+
+Tensor matrix_transpose(T x) {
+  if (x.dim() > 2) fail("t", "needs a matrix, got ", x.dim(), " dimensions.");
+  return x.dim() < 2 ? x : x.mT();
 }
 
 Tensor reversed(T x) {
@@ -179,11 +248,17 @@ Tensor vstack(const std::vector<Tensor>& tensors) {
 }
 
 // The product along a dimension, or of all elements if `dim` is empty.
-Tensor product(T x, OptionalN dim) {
-  if (!dim) return product(x.reshape({-1}), 0);
-  Tensor y = ones({}, x.dtype() == DType::boolean ? DType::int64 : x.dtype());
-  for (T part : unbind(x, *dim)) y = y * part;
-  return y;
+Tensor product(T x, OptionalN dim, B keep) {
+  if (!dim) return product(x.reshape({-1}), 0, false);
+  const Tensor counted = countable(x);
+  Tensor y = ones(sum(counted.detach(), {*dim}).shape(), counted.dtype());
+  for (T part : unbind(counted, *dim)) y = y * part;
+  return keep ? y.unsqueeze(*dim) : y;
+}
+
+Tensor selected(T x, T mask) {
+  const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape());
+  return x.expand(shape).index({mask.expand(shape)});
 }
 
 // All elements in their order if there is no dim.
@@ -193,10 +268,36 @@ Tensor rolled(T x, N shift, OptionalN dim) {
   return cat({x.slice(*dim, size - first, size), x.slice(*dim, 0, size - first)}, *dim);
 }
 
-// The matrix with a vector on its diagonal, or the diagonal of a square matrix.
+// The diagonal of the first two dimensions, as the last dimension.
 Tensor diagonal(T x) {
-  const Tensor on = eye(x.size(-1)).to(DType::boolean);
-  return x.dim() == 1 ? where(on, x, full({}, 0, x.dtype())) : sum(where(on, x, full({}, 0, x.dtype())), {1});
+  if (x.dim() < 2) fail("diagonal", "needs two dimensions or more, got ", x.dim(), ".");
+  const N rows = x.size(0), columns = x.size(1), count = std::min(rows, columns);
+  const Tensor places =
+      arange(0, static_cast<double>(count * (columns + 1)), static_cast<double>(columns + 1));
+  std::vector<N> order(static_cast<size_t>(x.dim()) - 1);
+  std::iota(order.begin(), order.end(), 1);
+  order.back() = 0;
+  return index_select(x.reshape(x.shape()).flatten(0, 1), 0, places).permute(order);
+}
+
+// The matrix with a vector on its diagonal, or the diagonal of a matrix.
+Tensor diag(T x) {
+  if (x.dim() == 2) return diagonal(x);
+  if (x.dim() != 1) fail("diag", "needs a vector or a matrix, got ", x.dim(), " dimensions.");
+  return where(eye(x.size(0)).to(DType::boolean), x, full({}, 0, x.dtype()));
+}
+
+Tensor trace(T x) {
+  if (x.dim() != 2) fail("trace", "needs a matrix, got ", x.dim(), " dimensions.");
+  return sum(diagonal(x));
+}
+
+// The lower of the two elements in the middle; NaN if there is one, which is sorted last.
+Tensor median(T x) {
+  const Tensor sorted = sort(x.flatten(), 0).values;
+  const N last = x.numel() - 1;
+  const bool is_nan = is_floating(x.dtype()) && last >= 0 && std::isnan(sorted.detach().at({last}));
+  return sorted.select(0, is_nan ? last : last / 2);
 }
 
 Tensor flipped(T x, I dims) {
@@ -259,6 +360,7 @@ void set_data(py::handle self, T from) {
 // A row is a line.
 // clang-format off
 
+#define REVERSED(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(b.tensor, a), common(a, b.tensor)) : number; }
 #define BINARY(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(a, b.tensor), common(b.tensor, a)) : number; }
 
 void add_operations(Table& t) {
@@ -275,11 +377,11 @@ void add_operations(Table& t) {
   t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
   t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
-  t("remainder __mod__(input, other) Remainder0", [](T a, O b) { const Tensor y = tensor_of_operand(b, {a}); return a - quotient(a, y) * y; });
-  t(".__radd__(input, other)", [](T a, O b) { return b.number + with_number(a, b); });
-  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return b.number - with_number(a, b); });
-  t(".__rmul__(input, other)", [](T a, O b) { return b.number * with_number(a, b); });
-  t(".__rtruediv__(input, other) Mul0", [](T a, O b) { return b.number / a; });
+  t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
+  t(".__radd__(input, other)", REVERSED(add, b.number + with_number(a, b)));
+  t(".__rsub__(input, other) Rsub1", REVERSED(sub, b.number - with_number(a, b)));
+  t(".__rmul__(input, other)", REVERSED(mul, b.number * with_number(a, b)));
+  t(".__rtruediv__(input, other) Mul0", REVERSED(div, b.number / a));
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
   t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
   t("*log10(input) Log100", [](T x) { return of_floats<log>(x) / std::log(10.0); });
@@ -304,16 +406,16 @@ void add_operations(Table& t) {
   t("logical_or(input, other)", [](T a, T b) { return ne(truth(a) + truth(b), 0.0); });
   t("logical_xor(input, other)", [](T a, T b) { return ne(truth(a), truth(b)); });
   t("logical_not(input)", [](T x) { return eq(x, 0.0); });
-  t(".__and__ __rand__(input, other)", [](T a, O b) { return ne(truth(bools(a)) * truth(bools(tensor_of_operand(b, {a}))), 0.0); });
-  t(".__or__ __ror__(input, other)", [](T a, O b) { return ne(truth(bools(a)) + truth(bools(tensor_of_operand(b, {a}))), 0.0); });
-  t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools(a), bools(tensor_of_operand(b, {a}))); });
-  t("bitwise_not __invert__(input)", [](T x) { return eq(bools(x), 0.0); });
+  t(".__and__ __rand__(input, other)", [](T a, O b) { return ne(truth(bools({a})) * truth(bools(b)), 0.0); });
+  t(".__or__ __ror__(input, other)", [](T a, O b) { return ne(truth(bools({a})) + truth(bools(b)), 0.0); });
+  t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools({a}), bools(b)); });
+  t("bitwise_not __invert__(input)", [](T x) { return eq(bools({x}), 0.0); });
   t("isnan(input)", [](T x) { return ne(x, x); });
   t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
   t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
   // -- reductions
   t("sum(input, dim=None, keepdim=False, dtype=None) dim:Sum0|Sum1", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
-  t("prod(input, dim=None) dim:Prod0|Prod1", of<product>);
+  t("prod(input, dim=None, keepdim=False) dim:Prod0|Prod1", of<product>);
   t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
   t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
   t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
@@ -332,9 +434,9 @@ void add_operations(Table& t) {
   // -- joining and indexing
   t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(all, !all.empty() && all[0].dim() > 1); });
   t(":vstack(tensors) Cat0", of<vstack>);
-  t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { return x.index({mask}); });
+  t("masked_select(input, mask) MaskedSelect0", of<selected>);
   t("roll(input, shifts, dims=None) Roll0", of<rolled>);
-  t("diag(input) Diag0", of<diagonal>);
+  t("diag(input) Diag0", of<diag>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
@@ -343,7 +445,7 @@ void add_operations(Table& t) {
   t("nonzero argwhere(input)", of<nonzero>);
   t("+one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
-  t("t(input) T0", [](T x) { return x.dim() < 2 ? x : x.mT(); });
+  t("t(input) T0", of<matrix_transpose>);
   t("@T(input)", of<reversed>);
   t("@mT(input)", [](T x) { return x.mT(); });
   t(".view(input, *shape)", of<view>);
@@ -367,12 +469,12 @@ void add_operations(Table& t) {
   t(".long(input)", [](T x) { return x.to(DType::int64); });
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
-  t("trace(input) Trace0", [](T x) { return sum(diagonal(x)); });
+  t("trace(input) Trace0", of<trace>);
   t("mv(input, vec) Mv0", of<matmul>);
   t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
   t("diagonal(input) Diagonal0", of<diagonal>);
   t("tile(input, *dims) Repeat0", of<repeated>);
-  t("median(input) Median0", [](T x) { return sort(x.flatten(), 0, false).values.select(0, (x.numel() - 1) / 2); });
+  t("median(input) Median0", of<median>);
   t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
   t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
   t(":_named(input, name)", of<named>);

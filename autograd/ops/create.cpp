@@ -30,6 +30,7 @@ Tensor arange(double start, double end, double step, DType dtype) {
   Tensor out = empty({static_cast<int64_t>(count)}, dtype);
   dispatch_number("arange", dtype, [&]<class T>() {
     T* first = out.mutable_data<T>();
+    for (const double limit : {start, end}) raw::number_as<T>("arange", limit);
     for (int64_t i = 0; i < out.numel(); ++i)
       first[i] = static_cast<T>(start + static_cast<double>(i) * step);
   });

@@ -8,8 +8,9 @@ namespace gradus::raw {
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor out = empty(shape, dtype);
-  dispatch_any(dtype,
-               [&]<class T>() { std::fill_n(out.mutable_data<T>(), out.numel(), static_cast<T>(value)); });
+  dispatch_any(dtype, [&]<class T>() {
+    std::fill_n(out.mutable_data<T>(), out.numel(), number_as<T>("full", value));
+  });
   return out;
 }
 

@@ -9,6 +9,13 @@
 
 namespace gradus::raw {
 
+/// A number as an element. Throws Error for one that int64 cannot hold: NaN, or beyond 2^63.
+template <class T>
+T number_as(std::string_view op, double value) {
+  if constexpr (std::is_same_v<T, int64_t>)
+    if (!(value >= -0x1p63 && value < 0x1p63)) fail(op, "int64 holds no ", value, ".");
+  return static_cast<T>(value);
+}
 Tensor full(const Shape& shape, double value, DType dtype);
 Tensor unary(kernels::Unary op, const Tensor& x);
 /// Broadcasts.

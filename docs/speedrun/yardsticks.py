@@ -114,8 +114,8 @@ def main():
     parser.add_argument("--torch", metavar="STEPS")
     options = parser.parse_args()
     text = Path(options.text).read_bytes()
-    characters = text.decode()
-    head = characters[: len(characters) - len(characters) // 10].encode()
+    characters = text.decode(errors="surrogateescape")
+    head = characters[: len(characters) - len(characters) // 10].encode(errors="surrogateescape")
     with tempfile.TemporaryDirectory() as folder:
         train, tail = Path(folder, "train.txt"), Path(folder, "tail.txt")
         train.write_bytes(head)

@@ -299,5 +299,5 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
         Layer.__init__(self, make(*args, **options), **options_of(make, args, options))
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
-    return type(name, (base,), {"__init__": __init__, "__doc__": f"{name}{make.__doc__}", "__qualname__": name, "_call": call,
+    return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call,
                                  "_format": form, "_defaults": defaults, "__signature__": inspect.signature(make)})

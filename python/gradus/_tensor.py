@@ -5,7 +5,7 @@ import array
 import html
 import math
 import operator
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import _core
 from ._core import Error, Generator, Tensor
@@ -115,8 +115,10 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def repeat_interleave(input: Tensor, repeats: int, dim: int) -> Tensor:
-    """Each slice along dim `repeats` times, one after another."""
+def repeat_interleave(input: Tensor, repeats: int, dim: Optional[int] = None) -> Tensor:
+    """Each slice along dim `repeats` times, one after another; each element if there is no dim."""
+    if dim is None:
+        return repeat_interleave(input.flatten(), repeats, 0)
     return input.index_select(dim, _core.arange(input.size(dim) * repeats) // repeats)
 
 

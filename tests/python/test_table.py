@@ -27,6 +27,20 @@ class Table(unittest.TestCase):
                 other = OTHERWISE.get(name, name)
                 self.assertTrue(hasattr(gradus._core, other) or name in OTHERWISE and hasattr(gradus.Tensor, other), f"{name} has no row")
 
+    def test_each_operation_has_a_description(self):
+        core = gradus._core
+        operations = {(where, name): f for where in (core, core.layers, core.init, gradus.Tensor) for name, f in vars(where).items()
+                      if type(f).__name__ == "operation" and not name.startswith("_")}
+        self.assertGreater(len(operations), 300)
+        for (where, name), f in operations.items():
+            with self.subTest(name):
+                call, _, text = f.__doc__.partition("\n\n")
+                self.assertEqual(call, f.__name__ + f.__text_signature__)
+                self.assertGreater(len(text), 2)
+                self.assertNotRegex(text, r"::|\.hpp|Throws|undefined")
+        self.assertIn("exp(x) / sum(exp(x)) along dim", gradus.softmax.__doc__)
+        self.assertTrue(gradus.nn.Linear.__doc__.startswith("Linear(in_features, out_features, bias=True, generator=None)\n\nx (..., in_features)"))
+
     @both
     def test_names_of_results(self, torch):
         F = torch.nn.functional

@@ -168,6 +168,45 @@ class Functions(unittest.TestCase):
                 (y + torch.tensor(0.5, dtype=torch.float64)).dtype == torch.float32]
 
 
+    @both
+    def test_whole_quotients_and_remainders_are_exact(self, torch):
+        x = torch.tensor([2**53 + 1, -413452260149, 7, -7, -2**63])
+        y = [x // 2, x % 2, x // -3, x % -3, x // torch.tensor([[1], [-5]]), torch.tensor([1.0, -1.0, 5.5]) // 0.1, torch.tensor([1.0, -5.0]) % 0.1,
+             torch.tensor([-5.0]) // float("inf"), torch.tensor([5]) % 2.5, x + (2**53 + 1), x == 2**53 + 1, torch.where(x > 0, x, 2.5),
+             torch.where(x > 0, 1, 0), torch.where(x > 0, x > 1, 2)]
+        for f in (lambda: x // 0, lambda: x % torch.tensor([0])):
+            with self.assertRaises(RuntimeError):
+                f()
+        return [(part.tolist(), str(part.dtype)) for part in y]
+
+    @both
+    def test_gradients_of_remainders(self, torch):
+        a, b = torch.tensor([[5.5], [-5.5]], requires_grad=True), torch.tensor([2.0, -3.0], requires_grad=True)
+        (a % b).sum().backward()
+        return a.grad.tolist(), b.grad.tolist()
+
+    @both
+    def test_diagonals(self, torch):
+        x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+        parts = [x.diagonal(), x[0].diagonal(), x[0].diag(), x[:, :1, 0].trace(), x[0, :2].trace(), torch.diag(torch.tensor([True, False]))]
+        (x.diagonal() ** 2).sum().backward()
+        for f in (lambda: x.t(), lambda: x.diag(), lambda: x.trace(), lambda: x[0, 0].diagonal()):
+            with self.assertRaises((RuntimeError, IndexError)):
+                f()
+        return [part.tolist() for part in [*parts, x.grad]]
+
+    @both
+    def test_edges(self, torch):
+        x = torch.tensor([[1.0, float("nan"), 0.0]])
+        for f in (lambda: torch.tensor([1]).masked_fill(torch.tensor([True]), float("inf")), lambda: torch.tensor([1]).fill_(1e30),
+                  lambda: torch.full((1,), float("nan"), dtype=torch.int64)):
+            with self.assertRaises(RuntimeError):
+                f()
+        return [part.tolist() for part in (x.masked_select(torch.tensor(True))[::2], x.masked_select(torch.tensor([[False, False, True], [True, False, True]])),
+                                           torch.zeros(0, 2).prod(0), x[:, ::2].prod(1, keepdim=True), torch.tensor([4, 5]).repeat_interleave(2))
+                ] + [str(x.median())]
+
+
 class Files(unittest.TestCase):
     def test_a_state_comes_back(self):
         model = torch.nn.Linear(2, 3)

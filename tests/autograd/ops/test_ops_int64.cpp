@@ -25,6 +25,15 @@ TEST_CASE("int64 beside a number that is none of its values is float32") {
   CHECK_ERROR(bools({true}) * 0.5, "[mul] needs float32, float64 or int64");
 }
 
+TEST_CASE("a number that int64 cannot hold is refused") {
+  for (const double value : {kInf, -kInf, kNan, 0x1p63, -1e30}) {
+    CHECK_ERROR(full({2}, value, DType::int64), "[full] int64 holds no ");
+    CHECK_ERROR(i64({1, 2}).fill_(value), "int64 holds no ");
+  }
+  CHECK(difference(full({1}, -0x1p63, DType::int64), i64({std::numeric_limits<int64_t>::min()})) == "");
+  CHECK_ERROR(arange(0, 1e20, 1e19, DType::int64), "[arange] int64 holds no 1e+20");
+}
+
 TEST_CASE("quotients of int64 are float32, powers are whole") {
   const Tensor x = i64({-3, 4, 8});
   CHECK(difference(x / 2, f32({-1.5, 2, 4})) == "");
