@@ -21,8 +21,11 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
 
 // Below kLeastEpochs a model is better alone. A teacher needs some kTeacherEpochs and then overfits, and all
-// take at most kTeachersShare of the time. From the runs in docs/recipe.md.
+// take at most kTeachersShare of the time. Members of an ensemble have teachers from kLeastMemberEpochs each
+// on. Such a member needs some kTaughtEpochs, and an ensemble of them as teachers takes kTaughtShare of the
+// time. From the runs in docs/recipe.md.
 constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
+constexpr double kLeastMemberEpochs = 20, kTaughtEpochs = 16, kTaughtShare = 0.65;
 constexpr int64_t kMostTeachers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
@@ -88,18 +91,25 @@ double planned_dropout(double epochs, double parameters_per_token) {
   return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
 }
 
-Teaching planned_teaching(double epochs, int64_t slots) {
-  if (epochs < kLeastEpochs) return {};
+Teaching planned_teaching(double epochs, int64_t members, int64_t slots) {
   const auto at_once = static_cast<double>(std::min(slots, kMostTeachers));
-  const double affordable = kTeachersShare * epochs / kTeacherEpochs;
-  const double teachers = affordable < at_once
-                              ? std::min(at_once, std::exp2(std::max(0.0, std::round(std::log2(affordable)))))
-                              : at_once * std::min(std::round(affordable / at_once),
-                                                   std::floor(static_cast<double>(kMostTeachers) / at_once));
+  const auto rounded = [&](double affordable) {
+    return affordable < at_once
+               ? std::min(at_once, std::exp2(std::max(0.0, std::round(std::log2(affordable)))))
+               : at_once * std::min(std::round(affordable / at_once),
+                                    std::floor(static_cast<double>(kMostTeachers) / at_once));
+  };
+  if (members > 1 ? epochs < kLeastMemberEpochs * static_cast<double>(members) : epochs < kLeastEpochs)
+    return {};
+  const double taught = rounded((1 - kTeachersShare) * kTaughtShare * epochs / kTaughtEpochs);
+  if (members == 1 && taught > 1 && kTaughtShare * epochs >= kLeastMemberEpochs * taught)
+    return {static_cast<int64_t>(taught), kTaughtShare};
+  const double teachers = rounded(kTeachersShare * epochs / kTeacherEpochs);
   return {static_cast<int64_t>(teachers), std::min(kTeachersShare, teachers * kTeacherEpochs / epochs)};
 }
 
-Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t slots) {
+Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t members,
+                          int64_t slots) {
   const auto epochs = [&](const Choice& choice) {
     return seconds / choice.pace.step * tokens_per_step(choice.config) / text_tokens;
   };
@@ -109,7 +119,7 @@ Teaching planned_teaching(std::vector<Choice> choices, double seconds, double te
       [&](const TrainConfig& config) {
         return Pace{usual.pace.step * work_of_step(config) / work_of_step(usual.config)};
       });
-  return epochs(chosen) < kLeastEpochs ? Teaching{} : planned_teaching(epochs(usual), slots);
+  return epochs(chosen) < kLeastEpochs ? Teaching{} : planned_teaching(epochs(usual), members, slots);
 }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {

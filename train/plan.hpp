@@ -48,18 +48,22 @@ Choice planned_choice(std::vector<Choice> choices, const std::function<double()>
 /// overfits later (docs/recipe.md has the runs that show it).
 double planned_dropout(double epochs, double parameters_per_token);
 
-/// Teachers of a model (TrainConfig::teacher), as many of which train at a time as there are threads.
+/// Teachers of a model or of the members of an ensemble (TrainConfig::teacher), as many of which train at a
+/// time as there are threads.
 struct Teaching {
-  int64_t teachers = 0;  ///< 0: the model has none
+  int64_t teachers = 0;  ///< 0: there are none
   double share = 0;      ///< of the time, which the teachers get
 };
-/// The teachers of a model that alone, on all `slots` threads, makes `epochs` epochs in the time: none below
-/// 7 epochs, else as many as make about 4.8 epochs each in two fifths of the time: a power of two of which
-/// each has several threads, or a multiple of `slots`; at most 8.
-Teaching planned_teaching(double epochs, int64_t slots);
+/// The teachers of `members` models, where one alone, on all `slots` threads, makes `epochs` epochs in the
+/// time. One model has none below 7 epochs. From about 60 epochs on, its teachers are an ensemble of members
+/// that have teachers themselves, in 0.65 of the time, as an ensemble has from 20 epochs a member on. Else
+/// they are as many as make about 4.8 epochs each in two fifths of the time: a power of two of which each has
+/// several threads, or a multiple of `slots`; at most 8.
+Teaching planned_teaching(double epochs, int64_t members, int64_t slots);
 /// The teachers of a run on a text of `text_tokens` tokens; choices[0], the usual preset, has its pace. None
 /// if the largest choice that planned_choice() takes makes fewer than 7 epochs: it is better alone.
-Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t slots);
+Teaching planned_teaching(std::vector<Choice> choices, double seconds, double text_tokens, int64_t members,
+                          int64_t slots);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in
 /// which a token counts as three, and at least eval_tokens.

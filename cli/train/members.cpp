@@ -1,7 +1,5 @@
 #include "gradus/cli/train/members.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -42,23 +40,34 @@ using Clock = std::chrono::steady_clock;
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
 constexpr const char* kPlan = "members.json";
 
-/// members.json: the number of members, the seed of the first, and the words with which each begins. Teachers
-/// also have the words with which the model that learns from them begins, and its minutes.
+/// members.json: the number of members, the seed of the first, and the words with which each begins.
 struct Plan {
   int64_t members = 0, seed = 0;
-  std::vector<std::string> words, student = {};
-  double student_minutes = 0;
+  std::vector<std::string> words;
 };
 
 Plan read_plan(const fs::path& folder) {
   const std::string file = (folder / kPlan).string();
   const files::Json json(files::read(file), "train", file);
   const files::Field root = json.root();
-  Plan plan{root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
-            root.at("flags").texts()};
-  if (const auto student = root.find("student"))
-    plan = {plan.members, plan.seed, plan.words, student->texts(), root.at("student_minutes").number()};
-  return plan;
+  return {root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
+          root.at("flags").texts()};
+}
+
+/// Throws Error for a folder in which no ensemble can be trained.
+void check_folder(const TrainFlags& flags) {
+  const fs::path folder = run_path(flags);
+  std::remove((folder / concat(kPlan, ".tmp")).c_str());  // of a killed run
+  // Teachers come before the ensemble that learns from them.
+  const bool is_begun = is_ensemble(folder) || fs::exists(folder / train::RunFolder::kTeachersPlan);
+  const bool is_other = !is_begun || train::RunFolder(folder).has_run();
+  if (fs::exists(folder) && is_other && (!fs::is_directory(folder) || !fs::is_empty(folder)))
+    fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder, ".");
+  if (is_ensemble(folder) && fs::exists(folder / "members") && !flags.overwrite && !flags.resume)
+    fail("train", "--out must be new, got ", folder,
+         ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
+  if (flags.resume && !is_ensemble(folder))
+    fail("train", "--resume with --members needs an ensemble, got none in ", folder, ".");
 }
 
 std::string typed(const std::string& value) { return value; }
@@ -69,59 +78,31 @@ std::string typed(const T& value) {
   return nlohmann::json(value).dump();  // numbers keep all digits
 }
 
-/// The given settings as words of a command, without those of `but`.
-std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
-  std::vector<std::string> words;
-  for (const train::Setting& row : train::settings()) {
-    if (!flags.is_given(row.key) || std::find(but.begin(), but.end(), row.key) != but.end()) continue;
-    const std::string flag = concat("--", row.key);
-    row.visit(flags.config, [&]<class T>(const T& value) {
-      if constexpr (std::is_same_v<T, bool>) {
-        const std::string off(row.options.off);
-        words.push_back(value ? flag : off.empty() ? concat("--no-", row.key) : "--" + off);
-      } else if constexpr (requires { value.front(); } && !std::is_same_v<T, std::string>) {
-        words.push_back(flag);
-        for (const auto& item : value) words.push_back(typed(item));
-      } else {
-        words.push_back(concat(flag, "=", typed(value)));
-      }
-    });
-  }
-  return words;
-}
-
 class Members {
  public:
-  /// Members of an ensemble, or, if `teaching` is above 0, teachers that have this share of the minutes.
-  Members(const TrainFlags& flags, int64_t members, double teaching, Clock::time_point start)
+  Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
       : flags_(flags),
-        folder_(teaching > 0 ? run_path(flags) / train::RunFolder::kTeachers : run_path(flags)),
+        folder_(run_path(flags)),
         plan_{.members = members,
               .seed = flags.config.seed,
               .words = setting_words(flags, {"seed", "minutes"})},
-        slots_(std::min<int64_t>(members, num_threads())),
-        start_(start) {
-    check_folder();
+        slots_(std::min<int64_t>(members, num_threads())) {
+    check_folder(flags);
     if (flags.resume) {
       resume();
       return;
     }
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
-      const double left = (teaching > 0 ? teaching : kMembersShare) * minutes_left();
+      const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
       plan_.words.push_back(concat("--minutes=", typed(std::max(kLeast, left / static_cast<double>(turns)))));
       plan_.words.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) plan_.words.emplace_back("--overwrite");
-    nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
-    if (teaching > 0) {
-      json["student"] = setting_words(flags, {"minutes", "tokenizer", "vocab", "chat-tokens"});
-      json["student_minutes"] = std::max(kLeast, (1 - teaching) * minutes_left());
-    }
+    const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
     files::make_folders(folder_);
     files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
-    plan_ = read_plan(folder_);
   }
 
   int64_t count() const { return plan_.members; }
@@ -135,12 +116,9 @@ class Members {
     for (int64_t next = 1; next <= plan_.members || !running.empty();) {
       if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
-          messages.line(concat(is_teaching() ? "teacher " : "member  ", next, " of ", plan_.members, ": ",
-                               folder(next).string()));
-          // The standard output is for the sample of the model that learns from teachers.
-          const int out = is_teaching() ? STDERR_FILENO : -1;
-          running.emplace_back(
-              Process("train", command(next, running.empty()), {.end_signal = SIGTERM, .out = out}), next);
+          messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
+          running.emplace_back(Process("train", command(next, running.empty()), {.end_signal = SIGTERM}),
+                               next);
         }
         ++next;
         continue;
@@ -155,28 +133,6 @@ class Members {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return sent != 0 ? 128 + sent : code;
-  }
-
-  /// Trains the model that learns from these teachers, in the folder above theirs. Returns its exit code, or
-  /// that of a signal.
-  int train_student(const train::Interrupt& interrupt) const {
-    const double minutes = flags_.resume ? plan_.student_minutes : minutes_left();
-    std::vector<std::string> words{this_program(), "train"};
-    words.insert(words.end(), plan_.student.begin(), plan_.student.end());
-    for (const std::string& word :
-         {concat("--minutes=", typed(std::max(kLeast, minutes))), concat("--teacher=", folder_.string()),
-          concat("--threads=", num_threads()), concat("--out=", folder_.parent_path().string())})
-      words.push_back(word);
-    if (flags_.sample_every > 0) words.push_back(concat("--sample-every=", flags_.sample_every));
-    if (flags_.quiet) words.emplace_back("--quiet");
-    if (flags_.json) words.emplace_back("--json");
-    if (flags_.tensorboard) words.emplace_back("--tensorboard");
-    Process process("train", words, {.end_signal = SIGTERM});
-    int sent = 0;
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
-      if (interrupt.signal() != 0 && sent == 0) process.send(sent = interrupt.signal());
-      if (const std::optional<Ending> ending = process.poll()) return ending->code;
-    }
   }
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
@@ -202,21 +158,6 @@ class Members {
   static constexpr double kLeast = 1e-3;  // minutes
 
   static std::string name(int64_t member) { return concat("members/", member); }
-  bool is_teaching() const { return plan_.student_minutes > 0; }
-  double minutes_left() const { return flags_.config.minutes - seconds_since(start_) / 60; }
-
-  void check_folder() const {
-    const bool is_ensemble = fs::exists(folder_ / kPlan);
-    std::remove((folder_ / concat(kPlan, ".tmp")).c_str());  // of a killed run
-    if (fs::exists(folder_) && !is_ensemble && (!fs::is_directory(folder_) || !fs::is_empty(folder_)))
-      fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder_, ".");
-    if (is_ensemble && fs::exists(folder_ / "members") && !flags_.overwrite && !flags_.resume)
-      fail("train", "--out must be new, got ", folder_,
-           ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
-    if (flags_.resume && !is_ensemble)
-      fail("train", "--resume with --members needs an ensemble, got none in ", folder_, ".");
-  }
-
   void resume() {
     plan_ = read_plan(folder_);
     if (flags_.members > 0 && flags_.members != plan_.members)
@@ -271,10 +212,11 @@ class Members {
   fs::path folder_;
   Plan plan_;
   int64_t slots_;
-  Clock::time_point start_;
 };
 
-void check_others(const TrainFlags& flags) {
+}  // namespace
+
+void check_members(const TrainFlags& flags) {
   const auto check_apart = [](const char* other, bool is_given) {
     if (is_given) fail("train", "--members and ", other, " must not come together, got both.");
   };
@@ -286,6 +228,8 @@ void check_others(const TrainFlags& flags) {
   check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
   check_apart("--val-text -", flags.config.val_text == "-");
 }
+
+namespace {
 
 /// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the
 /// report, without time.
@@ -327,48 +271,42 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
 
 }  // namespace
 
+std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
+  std::vector<std::string> words;
+  for (const train::Setting& row : train::settings()) {
+    if (!flags.is_given(row.key) || std::find(but.begin(), but.end(), row.key) != but.end()) continue;
+    const std::string flag = concat("--", row.key);
+    row.visit(flags.config, [&]<class T>(const T& value) {
+      if constexpr (std::is_same_v<T, bool>) {
+        const std::string off(row.options.off);
+        words.push_back(value ? flag : off.empty() ? concat("--no-", row.key) : "--" + off);
+      } else if constexpr (requires { value.front(); } && !std::is_same_v<T, std::string>) {
+        words.push_back(flag);
+        for (const auto& item : value) words.push_back(typed(item));
+      } else {
+        words.push_back(concat(flag, "=", typed(value)));
+      }
+    });
+  }
+  return words;
+}
+
+bool is_ensemble(const fs::path& folder) { return fs::exists(folder / kPlan); }
+
+void clear_ensemble(const TrainFlags& flags) {
+  check_folder(flags);
+  fs::remove(run_path(flags) / kPlan);
+}
+
 int64_t members_of(const TrainFlags& flags) {
   if (flags.members > 0 || !flags.resume) return flags.members;
-  return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 0;
-}
-
-train::Teaching teaching_of(const TrainFlags& flags, Clock::time_point start) {
-  if (flags.members > 0) return {};
-  if (!flags.resume) return planned_teaching(flags, start);
-  // Once the student has begun, it is resumed as any run is.
-  const fs::path plan = run_path(flags) / train::RunFolder::kTeachers / kPlan;
-  if (train::RunFolder(run_path(flags)).has_run() || !fs::exists(plan)) return {};
-  return {.teachers = read_plan(plan.parent_path()).members, .share = 1};
-}
-
-int train_taught(const TrainFlags& flags, const train::Teaching& teaching, Clock::time_point start,
-                 const std::string& program) {
-  const Messages messages(flags.quiet);
-  const fs::path folder = run_path(flags);
-  if (!flags.resume) train::RunFolder(folder).clear(flags.overwrite);
-  Members teachers(flags, teaching.teachers, teaching.share, start);
-  const train::Interrupt interrupt;
-  int code = teachers.train(interrupt, messages);
-  if (code == kDone) {
-    teachers.write();
-    const std::string from = teachers.count() == 1 ? "teacher" : concat(teachers.count(), " teachers");
-    messages.line("\nstudent one model learns from the text and from the " + from);
-    code = teachers.train_student(interrupt);
-  } else if (teachers.remove_if_empty()) {
-    if (fs::is_empty(folder)) fs::remove(folder);
-    return code;
-  }
-  if (code != kDone && !train::RunFolder(folder).has_run())
-    messages.line(concat("the teachers or their student are not finished; continue with: ", program,
-                         " train --out ", shell_path(folder.string()), " --resume"));
-  return code;
+  return is_ensemble(run_path(flags)) ? read_plan(run_path(flags)).members : 0;
 }
 
 int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,
                   const std::string& program) {
-  check_others(flags);
   const Messages messages(flags.quiet);
-  Members members(flags, count, /*teaching=*/0, start);
+  Members members(flags, count, start);
   std::optional<train::Interrupt> interrupt(std::in_place);
   const int code = members.train(*interrupt, messages);
   interrupt.reset();

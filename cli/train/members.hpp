@@ -1,34 +1,34 @@
-// `train --members`: trains an ensemble. Each member is a run with its own seed. With --minutes, an ensemble
-// teaches the model of the run.
+// `train --members`: trains an ensemble. Each member is a run with its own seed.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "gradus/cli/train/train_flags.hpp"
-#include "gradus/train/plan.hpp"
 
 namespace gradus::cli {
 
 /// The members of the ensemble that the flags ask for: --members, or those of a resumed ensemble; 0: none.
 int64_t members_of(const TrainFlags& flags);
 
-/// The teachers that --minutes, whose time began at `start`, gives the model, or those of a resumed run whose
-/// model has not begun. Throws Error as planned_teaching() does.
-train::Teaching teaching_of(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
-
-/// Trains teachers, an ensemble in the subfolder teachers of the run folder, and then, as another process,
-/// the model of the run, which learns from them (TrainConfig::teacher). Returns the exit code. Throws Error
-/// as train_members() does.
-int train_taught(const TrainFlags& flags, const train::Teaching& teaching,
-                 std::chrono::steady_clock::time_point start, const std::string& program);
+/// Throws Error for flags that --members does not allow.
+void check_members(const TrainFlags& flags);
 
 /// Trains `count` models in the subfolder members of the run folder. Each has its own process, and as many
 /// run at a time as there are threads. Then writes the config.json and the tokenizer of the ensemble,
 /// evaluates it and prints a sample. Returns the exit code. The time of --minutes began at `start`. Throws
-/// Error, with nothing written, for flags that --members does not allow, and for a folder that has something
-/// else.
+/// Error, with nothing written, for a folder that has something else.
 int train_members(const TrainFlags& flags, int64_t count, std::chrono::steady_clock::time_point start,
                   const std::string& program);
+
+/// Whether a folder has an ensemble, which may not have begun.
+bool is_ensemble(const std::filesystem::path& folder);
+/// Prepares the folder of the flags for another ensemble. Throws Error as train_members().
+void clear_ensemble(const TrainFlags& flags);
+/// The given settings as words of a command, without those of `but`.
+std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but);
 
 }  // namespace gradus::cli

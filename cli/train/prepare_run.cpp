@@ -211,7 +211,7 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
 
 }  // namespace
 
-train::Teaching planned_teaching(const TrainFlags& flags, Clock::time_point start) {
+train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock::time_point start) {
   constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
   const auto& text = flags.config.text;
   const bool is_single =
@@ -223,7 +223,7 @@ train::Teaching planned_teaching(const TrainFlags& flags, Clock::time_point star
   std::vector<std::string> notes;
   const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
   const RunTokens tokens(input.text, input.tokenizer, config);
-  return plan_teaching(flags, config, tokens, start);
+  return plan_teaching(flags, config, tokens, members, start);
 }
 
 fs::path run_path(const TrainFlags& flags) {

@@ -45,9 +45,10 @@ struct PreparedRun {
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks,
                         std::chrono::steady_clock::time_point start);
 
-/// The teachers with which the model of --minutes reaches the lowest loss; none without --minutes. Throws
+/// The teachers with which the `members` models of --minutes reach the lowest loss; none without it. Throws
 /// Error as prepare_run() does for the text.
-train::Teaching planned_teaching(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
+train::Teaching planned_teaching(const TrainFlags& flags, int64_t members,
+                                 std::chrono::steady_clock::time_point start);
 
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);

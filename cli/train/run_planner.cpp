@@ -69,10 +69,11 @@ class Planner {
   Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
       : flags_(flags), tokens_(tokens), start_(start) {}
 
-  train::Teaching teaching(const TrainConfig& config) const {
+  train::Teaching teaching(const TrainConfig& config, int64_t members) const {
     std::vector<train::Choice> presets = choices(config);
     presets[0].pace.step = measure(presets[0].config, tokens_).fastest_step;
-    return train::planned_teaching(presets, seconds_left(), text_tokens(presets[0].config), num_threads());
+    return train::planned_teaching(presets, seconds_left(), text_tokens(presets[0].config), members,
+                                   num_threads());
   }
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
@@ -150,8 +151,8 @@ std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const Train
 }
 
 train::Teaching plan_teaching(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
-                              Clock::time_point start) {
-  return Planner(flags, tokens, start).teaching(config);
+                              int64_t members, Clock::time_point start) {
+  return Planner(flags, tokens, start).teaching(config, members);
 }
 
 }  // namespace gradus::cli

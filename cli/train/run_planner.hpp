@@ -23,6 +23,7 @@ std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train
                                             std::chrono::steady_clock::time_point start);
 /// Plans the teachers of such a run: train::planned_teaching().
 train::Teaching plan_teaching(const TrainFlags& flags, const train::TrainConfig& config,
-                              const RunTokens& tokens, std::chrono::steady_clock::time_point start);
+                              const RunTokens& tokens, int64_t members,
+                              std::chrono::steady_clock::time_point start);
 
 }  // namespace gradus::cli

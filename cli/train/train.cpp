@@ -20,6 +20,7 @@
 #include "gradus/cli/train/progress.hpp"
 #include "gradus/cli/train/ranks.hpp"
 #include "gradus/cli/train/run_planner.hpp"
+#include "gradus/cli/train/teaching.hpp"
 #include "gradus/cli/train/train_flags.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -282,10 +283,11 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (writes_event_files(flags) && !annexes().event_files)
     files::refuse_format("train", "the format of TensorBoard");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  if (const int64_t members = members_of(flags); members > 1)
-    return train_members(flags, members, start, program);
-  if (const train::Teaching teaching = teaching_of(flags, start); teaching.teachers > 0)
-    return train_taught(flags, teaching, start, program);
+  const int64_t members = members_of(flags);
+  if (members > 1) check_members(flags);
+  if (const std::optional<TaughtRun> taught = taught_run(flags, members, start))
+    return train_taught(flags, *taught, start, program);
+  if (members > 1) return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_closed_pipes_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);

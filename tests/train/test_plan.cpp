@@ -45,15 +45,17 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   for (const auto& [epochs, per_token, dropout] : cases) CHECK(planned_dropout(epochs, per_token) == dropout);
 }
 
-TEST_CASE("teachers make about five epochs each, in at most two fifths of the time") {
-  const std::tuple<double, int64_t, int64_t, double> cases[] = {
-      {6.9, 2, 0, 0},  {7, 2, 1, 0.4},  {16.9, 2, 1, 0.284}, {17, 2, 2, 0.4},
-      {24, 2, 2, 0.4}, {48, 2, 4, 0.4}, {90, 2, 8, 0.4},     {384, 2, 8, 0.1},
-      {1e9, 1, 8, 0},  {20, 1, 2, 0.4}, {30, 8, 2, 0.32},    {40, 8, 4, 0.4},
-      {72, 8, 8, 0.4}, {1e9, 5, 5, 0},  {1e9, 32, 8, 0},     {6, 32, 0, 0}};
-  for (const auto& [epochs, slots, teachers, share] : cases) {
-    INFO(epochs << " epochs, " << slots << " at once");
-    const Teaching plan = planned_teaching(epochs, slots);
+TEST_CASE("teachers make about five epochs each, in two fifths of the time, and taught ones sixteen") {
+  const std::tuple<double, int64_t, int64_t, int64_t, double> cases[] = {
+      {6.9, 1, 2, 0, 0},     {7, 1, 2, 1, 0.4},    {16.9, 1, 2, 1, 0.284}, {17, 1, 2, 2, 0.4},
+      {24, 1, 2, 2, 0.4},    {48, 1, 2, 4, 0.4},   {20, 1, 1, 2, 0.4},     {30, 1, 8, 2, 0.32},
+      {40, 1, 8, 4, 0.4},    {6, 1, 32, 0, 0},     {61, 1, 2, 6, 0.4},     {62, 1, 2, 2, 0.65},
+      {90, 1, 2, 2, 0.65},   {300, 1, 2, 8, 0.65}, {1e9, 1, 1, 8, 0.65},   {1e9, 1, 5, 5, 0.65},
+      {1e9, 1, 32, 8, 0.65}, {39, 2, 2, 0, 0},     {40, 2, 2, 4, 0.4},     {159, 8, 2, 0, 0},
+      {195, 8, 2, 8, 0.197}};
+  for (const auto& [epochs, members, slots, teachers, share] : cases) {
+    INFO(epochs << " epochs, " << members << " members, " << slots << " at once");
+    const Teaching plan = planned_teaching(epochs, members, slots);
     CHECK(plan.teachers == teachers);
     CHECK(plan.share == Approx(share).margin(1e-3));
   }
@@ -73,8 +75,10 @@ std::string choice(double cores, double gflops, double minutes, double megabytes
     choices.back().config.model.vocab_size = planned_vocab(1e6 * megabytes);
   }
   choices[0].pace = pace(choices[0].config);
-  const Teaching teaching = planned_teaching(choices, 60 * minutes, tokens, static_cast<int64_t>(cores));
-  if (teaching.teachers > 0) return concat(choices[0].config.preset, " with ", teaching.teachers);
+  const Teaching teaching = planned_teaching(choices, 60 * minutes, tokens, 1, static_cast<int64_t>(cores));
+  if (teaching.teachers > 0)
+    return concat(choices[0].config.preset, " with ", teaching.teachers,
+                  teaching.share > 0.4 ? " taught" : "");
   const auto seconds = [&] { return 60 * minutes; };
   return planned_choice(choices, seconds, pace).config.preset;
 }
@@ -82,15 +86,24 @@ std::string choice(double cores, double gflops, double minutes, double megabytes
 TEST_CASE("--minutes chooses by the cores, their speed, the time and the text") {
   constexpr double kAvx2 = 40, kAmx = 190;  // measured: 1e9 operations a second of a core
   const std::tuple<double, double, double, double, const char*> cases[] = {
-      {2, kAvx2, 1, 1.1, "mini"},         {2, kAvx2, 3, 1.1, "mini"},
-      {2, kAvx2, 10, 1.1, "mini with 2"}, {2, kAvx2, 30, 1.1, "mini with 4"},
-      {2, kAmx, 1, 1.1, "mini with 1"},   {2, kAmx, 3, 1.1, "mini with 2"},
-      {2, kAmx, 10, 1.1, "mini with 8"},  {2, kAmx, 30, 1.1, "mini with 8"},
-      {8, kAvx2, 1, 1.1, "mini with 1"},  {8, kAvx2, 10, 1.1, "mini with 8"},
-      {8, kAmx, 1, 1.1, "mini with 4"},   {32, kAmx, 1, 1.1, "mini with 8"},
-      {2, kAvx2, 1, 4.1, "mini"},         {2, kAmx, 1, 4.1, "mini"},
-      {2, kAvx2, 10, 40, "mini"},         {2, kAmx, 10, 40, "midi"},
-      {8, kAmx, 10, 40, "midi"},          {8, kAmx, 30, 40, "maxi"},
+      {2, kAvx2, 1, 1.1, "mini"},
+      {2, kAvx2, 3, 1.1, "mini"},
+      {2, kAvx2, 10, 1.1, "mini with 2"},
+      {2, kAvx2, 30, 1.1, "mini with 4"},
+      {2, kAmx, 1, 1.1, "mini with 1"},
+      {2, kAmx, 3, 1.1, "mini with 2"},
+      {2, kAmx, 10, 1.1, "mini with 2 taught"},
+      {2, kAmx, 30, 1.1, "mini with 6 taught"},
+      {8, kAvx2, 1, 1.1, "mini with 1"},
+      {8, kAvx2, 10, 1.1, "mini with 2 taught"},
+      {8, kAmx, 1, 1.1, "mini with 4"},
+      {32, kAmx, 1, 1.1, "mini with 4 taught"},
+      {2, kAvx2, 1, 4.1, "mini"},
+      {2, kAmx, 1, 4.1, "mini"},
+      {2, kAvx2, 10, 40, "mini"},
+      {2, kAmx, 10, 40, "midi"},
+      {8, kAmx, 10, 40, "midi"},
+      {8, kAmx, 30, 40, "maxi"},
       {32, kAmx, 10, 40, "maxi"},
   };
   for (const auto& [cores, gflops, minutes, megabytes, want] : cases) {

@@ -33,7 +33,7 @@ void on_disk(F&& work) {
 /// Whether a run that was killed before its first file may leave a file of this name, or its teachers.
 bool is_leftover(const std::string& name) {
   const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
-  return name == RunLock::kFile || name == RunFolder::kTeachers ||
+  return name == RunLock::kFile || name == RunFolder::kTeachers || name == RunFolder::kTeachersPlan ||
          std::any_of(run_files().begin(), run_files().end(), is_of);
 }
 

@@ -33,8 +33,8 @@ namespace gradus::train {
 /// The folder of a run.
 class RunFolder {
  public:
-  /// The subfolder of the models that this one learns from, which stays when the run is replaced.
-  static constexpr const char* kTeachers = "teachers";
+  /// The subfolder of the models that this one learns from, and their plan; both stay when the run is replaced.
+  static constexpr const char *kTeachers = "teachers", *kTeachersPlan = "teachers.json";
 
   /// Does not access the folder.
   explicit RunFolder(std::filesystem::path path);

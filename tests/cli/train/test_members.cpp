@@ -131,30 +131,45 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
   CHECK(!std::filesystem::exists(scratch.path("x")));
 }
 
-TEST_CASE("--minutes trains teachers and then one model, and --resume continues either") {
+TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --resume continues either") {
   const Scratch scratch;
   // As a run leaves it that is stopped before its first teacher begins.
-  std::filesystem::create_directories(scratch.path("out/teachers"));
-  const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.file("text.txt", text()) + "\"";
-  scratch.file("out/teachers/members.json", R"({"members": 2, "seed": 5, "flags": )" + settings +
-                                                R"(, "--steps=40", "--tokenizer=byte"], "student": )" +
-                                                settings + R"(, "--seed=5"], "student_minutes": 0.02})");
-  const std::string out = scratch.path("out");
+  const auto begun = [&](const std::string& name, int members) {
+    const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.file("text.txt", text()) + "\"";
+    std::filesystem::create_directories(scratch.path(name));
+    scratch.file(name + "/teachers.json",
+                 R"({"teachers": )" + settings +
+                     R"(, "--steps=40", "--tokenizer=byte", "--members=2"], "learner": )" + settings +
+                     R"(, "--seed=5"], "members": )" + std::to_string(members) + R"(, "minutes": 0.02})");
+    return scratch.path(name);
+  };
+  const std::string out = begun("out", 1), both = begun("both", 2);
   const Outcome outcome = call("train --resume --out", out);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
-  for (const char* part : {"teacher 1 of 2: ", "teacher 2 of 2: ",
-                           "learns from the text and from the 2 teachers", "plan    ", "model   "})
+  for (const char* part : {"member  1 of 2: ", "member  2 of 2: ",
+                           "one model learns from the text and from the teachers", "plan    ", "model   "})
     CHECK(outcome.err.find(part) != std::string::npos);
-  CHECK(outcome.err.find("member  ") == std::string::npos);
   CHECK(call("info", out + "/teachers").out.find("ensemble of 2: 2 layers") != std::string::npos);
   CHECK(call("info", out).out.find("ensemble") == std::string::npos);
-  const files::Json recipe(read(out + "/train.json"), "test", "train.json");
-  CHECK(recipe.root().at("teacher").text() == out + "/teachers");
+  const auto teacher_of = [](const std::string& folder) {
+    const files::Json recipe(read(folder + "/train.json"), "test", "train.json");
+    const auto teacher = recipe.root().find("teacher");
+    return teacher ? teacher->text() : "";
+  };
+  CHECK(teacher_of(out) == out + "/teachers");
   CHECK(call("train --resume --quiet --out", out).code ==
         0);  // the model has begun: it is a run as any other
   check_refused(args("train --preset tiny --minutes 0.5 --text", scratch.path("text.txt"), "--out", out),
-                {"--out must be new or empty", "--overwrite"});
+                {"--out must be new, got", "which has teachers", "--overwrite"});
+
+  must(args("train --resume --quiet --out", both));
+  CHECK(call("info", both).out.find("ensemble of 2: 2 layers") != std::string::npos);
+  for (const char* member : {"/members/1", "/members/2"})
+    CHECK(teacher_of(both + member) == both + "/teachers");
+  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
+            "--tokenizer byte --out", both));
+  CHECK(teacher_of(both + "/members/1").empty());
 }
 
 TEST_CASE("flags that do not go together with members are refused") {
