@@ -28,7 +28,6 @@
 // as the work.
 #pragma once
 
-#include <array>
 #include <string_view>
 #include <tuple>
 #include <type_traits>

@@ -1,6 +1,5 @@
 #include "gradus/autograd/functional/functional.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "gradus/autograd/engine/backward.hpp"

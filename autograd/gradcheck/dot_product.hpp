@@ -2,7 +2,6 @@
 // without a step or a difference. Internal.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/function.hpp"

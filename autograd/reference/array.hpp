@@ -3,7 +3,6 @@
 // (dual.hpp).
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <tuple>
 
 #include "gradus/autograd/graph/trace.hpp"

@@ -1,7 +1,6 @@
 #include "gradus/annexes/fast/bf16/bf16_pack.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/elementwise/reduce.hpp"

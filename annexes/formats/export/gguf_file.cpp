@@ -1,6 +1,5 @@
 #include "gradus/annexes/formats/export/export.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "gradus/files/file.hpp"
 

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 // The levels that CMakeLists.txt builds, best first.

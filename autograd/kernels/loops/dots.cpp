@@ -1,6 +1,4 @@
 // Dot products of a vector with rows of weights, float32, float64 or bfloat16.
-#include <utility>
-
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/loops/vector.hpp"
