@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/products/attention.hpp"
 
 namespace gradus::nn {
 namespace {
@@ -37,11 +37,7 @@ void check_decodes(bool causal) {
 /// The formula, with its points: q (B, nh, T, hs), k and v (B, n, S, hs) -> (B, nh, T, hs).
 Tensor attention_by_formula(const Module& layer, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& options) {
-  const auto for_all_heads = [&q](const Tensor& x) {  // (B, n, S, hs) -> (B, nh, S, hs)
-    if (x.size(1) == q.size(1)) return x;
-    Shape groups = {x.size(0), x.size(1), q.size(1) / x.size(1), x.size(2), x.size(3)};
-    return x.unsqueeze(2).expand(groups).reshape({x.size(0), q.size(1), x.size(2), x.size(3)});
-  };
+  const auto for_all_heads = [&q](const Tensor& x) { return repeat_heads(x, q.size(1)); };
   const Tensor hidden = hidden_keys(options, q.size(2), k.size(2));
   Tensor scores = matmul(q, for_all_heads(k).transpose(2, 3)) / std::sqrt(static_cast<double>(q.size(3)));
   if (hidden.defined()) scores = masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
@@ -65,11 +61,6 @@ Tensor with_head_points(const Module& layer, const Tensor& y, int64_t n_head) {
   std::vector<Tensor> heads = y.chunk(n_head, 2);
   for (size_t i = 0; i < heads.size(); ++i) heads[i] = layer.point(concat("head.", i), heads[i]);
   return cat(heads, 2);
-}
-
-/// (B, nh, T, hs) -> (B, T, C)
-Tensor side_by_side(const Tensor& heads) {
-  return heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
 }
 
 }  // namespace
@@ -125,12 +116,8 @@ Tensor MultiHeadAttention::mix(const Tensor& y, Generator* dropout) const {
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::split(const Tensor& qkv) const {
-  const std::vector<Tensor> parts = qkv.chunk(3, -1);  // (B, T, C) each
-  const auto heads = [&](const char* name, const Tensor& part) {
-    const Shape shape = {part.size(0), part.size(1), n_head_, part.size(2) / n_head_};
-    return point(name, part.reshape(shape).transpose(1, 2));
-  };
-  return {heads("q", parts[0]), heads("k", parts[1]), heads("v", parts[2])};
+  const auto [q, k, v] = split_parts(qkv, n_head_);
+  return {point("q", q), point("k", k), point("v", v)};
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
@@ -141,7 +128,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout, const
   if (!may_be_watched())
     return drop(mix(scaled_dot_product_attention(qkv, n_head_, options), dropout), dropout);
   const auto [q, k, v] = split(qkv);
-  return output(drop(mix(side_by_side(attention(*this, q, k, v, options)), dropout), dropout));
+  return output(drop(mix(merge_heads(attention(*this, q, k, v, options)), dropout), dropout));
 }
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
@@ -154,7 +141,7 @@ Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache) const {
   const auto [q, k, v] = split(project(x));
   cache.append(k, v);
   const Tensor y = attention(*this, q, cache.keys(), cache.values(), {.causal = true}, &cache);
-  return output(mix(side_by_side(y)));
+  return output(mix(merge_heads(y)));
 }
 
 // -- GroupedQueryAttention
@@ -201,7 +188,7 @@ GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int
 }
 
 Tensor GroupedQueryAttention::mix(const Tensor& heads, Generator* dropout) const {
-  return o_proj(with_head_points(*this, side_by_side(heads), heads.size(1)), dropout);
+  return o_proj(with_head_points(*this, merge_heads(heads), heads.size(1)), dropout);
 }
 
 Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {

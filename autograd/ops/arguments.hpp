@@ -103,6 +103,9 @@ inline Tensor centred(const Tensor& x, const Dims& dims) {
   return near - mean(near, dims, /*keepdim=*/true);
 }
 
+/// Packed x after dropout by these words, outside the graph; of ones, the factors that dropout multiplies by.
+Tensor dropped(const Tensor& x, double p, Generator::Range words);
+
 /// The checks of swiglu().
 void check_swiglu(const Tensor& gate, const Tensor& up);
 

@@ -56,25 +56,11 @@ void draw_by_search(std::span<const T> row, std::span<int64_t> samples, TorchStr
     sample = std::lower_bound(sums.begin(), sums.end(), stream.uniform()) - sums.begin();
 }
 
-// The factors by which dropout multiplies, from a range of words: those of ones.
-Tensor mask_of(const Shape& shape, DType dtype, double p, Generator::Range words) {
-  const Tensor every = ones(shape, dtype);
-  Tensor factors = empty(shape, dtype);
-  dispatch_float("dropout", dtype, [&]<class T>() {
-    kernels::dropout(every.numel(), factors.mutable_data<T>(), every.data<T>(), p, words.key, words.block);
-  });
-  return factors;
-}
-
 // Linear in x, so its gradient is itself; the range of words gives the same mask again, so none is stored.
 Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
-  const Tensor packed = raw::contiguous(x);
-  Tensor out = empty(x.shape(), x.dtype());
-  dispatch_float("dropout", x.dtype(), [&]<class T>() {
-    kernels::dropout(x.numel(), out.mutable_data<T>(), packed.data<T>(), p, words.key, words.block);
-  });
+  Tensor out = dropped(raw::contiguous(x), p, words);
   if (autograd::is_traced()) [[unlikely]]
-    autograd::trace_attributes(mask_of(x.shape(), x.dtype(), p, words));
+    autograd::trace_attributes(dropped(ones(x.shape(), x.dtype()), p, words));
   return record("dropout", std::move(out),
                 {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
 }
@@ -93,6 +79,14 @@ Tensor times_mask(const Tensor& x, double p, TorchStream& stream) {
 }
 
 }  // namespace
+
+Tensor dropped(const Tensor& x, double p, Generator::Range words) {
+  Tensor out = empty(x.shape(), x.dtype());
+  dispatch_float("dropout", x.dtype(), [&]<class T>() {
+    kernels::dropout(x.numel(), out.mutable_data<T>(), x.data<T>(), p, words.key, words.block);
+  });
+  return out;
+}
 
 Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, bool replacement) {
   check_floating("multinomial", p);

@@ -4,7 +4,7 @@
 
 #include "gradus/annexes/fast/attention/attention.hpp"
 #include "gradus/annexes/fast/ops/fast_ops.hpp"
-#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/products/attention.hpp"
 
 namespace gradus {
@@ -37,16 +37,10 @@ Tensor sum_of_heads(const Tensor& g, int64_t kv_heads) {
   return sum(g.reshape({g.size(0), kv_heads, g.size(1) / kv_heads, g.size(2), g.size(3)}), {2});
 }
 
-// The factors of the kernel's dropout, (B, nh, T, S): dropout of ones over the same words; undefined if it
-// drops nothing.
+// The factors of the kernel's dropout, (B, nh, T, S); undefined if it drops nothing.
 Tensor dropout_of(const AttentionShape& s, DType dtype) {
   if (s.dropout == 0.0) return {};
-  const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, dtype);
-  Tensor drop = empty(every.shape(), dtype);
-  dispatch_float(kOp, dtype, [&]<class T>() {
-    kernels::dropout(every.numel(), drop.mutable_data<T>(), every.data<T>(), s.dropout, s.key, s.offset);
-  });
-  return drop;
+  return dropped(ones({s.batch, s.heads, s.q_len, s.k_len}, dtype), s.dropout, {s.key, s.offset});
 }
 
 // The keys that are hidden.
