@@ -21,7 +21,6 @@ namespace {
 using namespace gradchecking;
 
 constexpr double kLargest = 1e9;                  // value whose rounding may hide a whole gradient
-constexpr size_t kMostAlone = 8;                  // more inputs share a replay of the function
 constexpr int kDoublings = 12, kNoTerm = -10000;  // terms of like size differ by at most 2^12; none is 0
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
@@ -142,7 +141,7 @@ class Check {
   void check_directions(bool is_first) {
     const Numbers v = subject_.random_cotangent(generator_);
     const std::vector<Tensor> g = subject_.analytic(v);
-    const bool together = g.size() > kMostAlone;
+    const bool together = g.size() > kMostSingle;
     std::vector<Numbers> us(g.size());  // directions of the dot-product test
     for (size_t k = 0; k < g.size(); ++k) {
       const size_t i = subject_.checked[k];
@@ -174,7 +173,7 @@ class Check {
   void check_groups() {
     const Numbers v = subject_.random_cotangent(generator_);
     const std::vector<Tensor> g = subject_.analytic(v);
-    for (size_t k = 0; k < g.size() && g.size() <= kMostAlone; ++k) {
+    for (size_t k = 0; k < g.size() && g.size() <= kMostSingle; ++k) {
       const Tensor& x = subject_.inputs[subject_.checked[k]];
       if (x.numel() <= options_.elementwise) continue;
       const Numbers gx = flatten({g[k]}), u = random_direction(x);

@@ -10,7 +10,6 @@
 namespace gradus::gradchecking {
 namespace {
 
-constexpr size_t kMostSingle = 8;   // more inputs are not checked one by one
 constexpr double kLastDigits = 64;  // times what a change of the last digits changes
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // between the elements of a layout
 

@@ -11,6 +11,8 @@
 
 namespace gradus::gradchecking {
 
+inline constexpr size_t kMostSingle = 8;  ///< more inputs are checked together, not one by one
+
 /// A tensor in another layout, and a packed one of the same values.
 struct Layout {
   std::string name;
