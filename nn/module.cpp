@@ -191,8 +191,8 @@ EvaluationMode::~EvaluationMode() {
 
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
-    fail("module", "parameters must be float32, float64, ", listed(std::span(kDTypeNames).subspan(4)),
-         ", got ", name(dtype), ".");
+    fail("module", "parameters must be float32, float64, ",
+         listed(std::span(kDTypeNames).last(kTileTypes + 1)), ", got ", name(dtype), ".");
   Replace(*this, [dtype](const Tensor& old, bool is_parameter) {
     const bool keeps_numbers = is_storage(dtype) && (!is_parameter || old.dim() != 2);
     const DType to = keeps_numbers ? DType::float32 : dtype;

@@ -6,8 +6,8 @@ PYBIND11_MODULE(_core, m) {
   namespace python = gradus::python;
   python::make_types(m);
   m.attr("_functional") = pybind11::list();  // the names of rows with a +
-  m.attr("_dtypes") =
-      std::vector<std::string>(std::begin(gradus::kDTypeNames), std::end(gradus::kDTypeNames));
+  m.attr("_tile_types") = std::vector<std::string>(std::end(gradus::kDTypeNames) - gradus::kTileTypes,
+                                                   std::end(gradus::kDTypeNames));
   python::Table table(m);
   python::add_operations(table);
   python::add_arrays(table);

@@ -124,7 +124,7 @@ Workload workload_from(const std::string& text) {
         "bench",
         "a workload must be a task, an architecture, layers, heads, width, block, batch, vocabulary, dropout "
         "and float32 or bfloat16, or ",
-        listed(std::span(kDTypeNames).subspan(5)), " to generate, got '", text, "'.");
+        listed(std::span(kDTypeNames).last(kTileTypes)), " to generate, got '", text, "'.");
   c.validate();
   return w;
 }

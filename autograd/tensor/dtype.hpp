@@ -35,7 +35,8 @@ constexpr std::string_view name(DType dtype) { return kDTypeNames[static_cast<in
 constexpr int tile_type(DType dtype) {
   return static_cast<int>(dtype) - static_cast<int>(DType::bfloat16) - 1;
 }
-inline constexpr size_t kTileTypes = std::size(kDTypeNames) - 5;  ///< how many there are
+inline constexpr size_t kTileTypes =
+    std::size(kDTypeNames) - static_cast<size_t>(DType::bfloat16) - 1;  ///< how many there are
 
 /// Whether tensors of this dtype are stored in tiles.
 constexpr bool is_in_tiles(DType dtype) { return tile_type(dtype) >= 0; }

@@ -42,7 +42,7 @@ class Size(tuple[int, ...]):
 
 float32, float64, int64 = dtype("float32", 4, True), dtype("float64", 8, True), dtype("int64", 8, False)
 bool_, bfloat16 = dtype("bool", 1, False), dtype("bfloat16", 2, False)
-TILES = {name: dtype(name, 1, False) for name in _core._dtypes[5:]}  # that only store weights: q8_0, ...
+TILES = {name: dtype(name, 1, False) for name in _core._tile_types}  # that only store weights: q8_0, ...
 globals().update(TILES)
 
 
