@@ -3,6 +3,7 @@
 
 #include "gradus/autograd/reference/elementwise.hpp"
 #include "gradus/autograd/reference/reduce.hpp"
+#include "gradus/autograd/reference/shapes.hpp"
 
 namespace gradus::reference {
 
@@ -79,20 +80,10 @@ template <class T>
 Array<T> scaled_dot_product_attention(const Array<T>& qkv, int64_t heads, const Attention& how) {
   const int64_t B = qkv.size(0), length = qkv.size(1), C = qkv.size(2) / 3, hs = C / heads;
   const auto part = [&](int64_t which) {
-    Array<T> x({B, heads, length, hs});
-    int64_t i = 0;
-    for_each_index(x.shape, [&](const Sizes& at) {
-      x[i++] = qkv[(at[0] * length + at[2]) * 3 * C + which * C + at[1] * hs + at[3]];
-    });
-    return x;
+    return permute(reshape(slice(qkv, 2, which * C, 1, C), {B, length, heads, hs}), {0, 2, 1, 3});
   };
   const Array<T> by_head = scaled_dot_product_attention(part(0), part(1), part(2), how);
-  Array<T> y({B, length, C});
-  int64_t i = 0;
-  for_each_index(by_head.shape, [&](const Sizes& at) {
-    y[(at[0] * length + at[2]) * C + at[1] * hs + at[3]] = by_head[i++];
-  });
-  return y;
+  return reshape(permute(by_head, {0, 2, 1, 3}), {B, length, C});
 }
 
 /// Rotary positions (Su et al., arXiv 2104.09864): features i and i + hs / 2 of row t of x (..., T, hs) are
