@@ -124,32 +124,11 @@ Tensor attention(const Tensor& x) {
 
 }  // namespace attention_chapter
 
-extern const Lesson kAttentionChapter{
-    "attention-chapter",
-    "004",
-    "One context vector, causal attention, dropout, several heads",
-    attention_chapter::walk,
-    attention_chapter::laboratory,
-    attention_chapter::attention,
-    {
-        {"You change a number of W_value. Which of the numbers of the layer change?",
-         "The values and the contexts. The weights depend on queries and keys only.", "W_value.0.0=1"},
-        {"Masking the weights and masking the scores give contexts that differ in the last digits. Why?",
-         "They are equal in exact arithmetic. In float32 each operation rounds its result, and the first way "
-         "has two operations more: the product with the mask and the division by the sum.",
-         "mask_on=weights"},
-        {"The weight of 'Your' for itself is 1, and it sees no other token. What can its context be with "
-         "dropout of p = 0.5?",
-         "Twice its value or 0. The mask of this lesson keeps the weight and doubles it.", "dropout=1"},
-        {"Dropout acts on the weights. What if it set scores to 0 before the softmax?",
-         "The tokens would not be dropped, because e^0 is 1. Scores of -inf would drop them, but then the "
-         "softmax would share the weight among the tokens that are left, instead of a fixed factor 1 / (1 - "
-         "p)."},
-        {"Two heads share the two features of the queries, keys and values. Which numbers stay the same?",
-         "The queries, keys and values, which are only cut into two parts. Each head computes scores from "
-         "its own feature and divides them by the square root of 1, so all weights but those of the first "
-         "row change.",
-         "num_heads=2"},
-    }};
+extern const Lesson kAttentionChapter{"attention-chapter",
+                                      "004",
+                                      "One context vector, causal attention, dropout, several heads",
+                                      attention_chapter::walk,
+                                      attention_chapter::laboratory,
+                                      attention_chapter::attention};
 
 }  // namespace gradus::teach

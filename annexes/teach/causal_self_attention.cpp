@@ -119,42 +119,11 @@ Tensor attention(const Tensor& x) { return causal_attention_v1(6)(x); }
 
 }  // namespace causal_self_attention
 
-extern const Lesson kCausalSelfAttention{
-    "causal-self-attention",
-    "000",
-    "Two ways to a causal mask, dropout, a batched layer",
-    causal_self_attention::walk,
-    causal_self_attention::laboratory,
-    causal_self_attention::attention,
-    {
-        {"You change one feature of 'with', the fourth token. Scores are masked with -inf. Which contexts "
-         "change?",
-         "Those of 'with', 'one' and 'step'. A context is the sum of the values of the tokens that its row "
-         "of the mask shows. The rows of 'Your', 'journey' and 'starts' hide 'with', so these contexts keep "
-         "every bit.",
-         "x.3.1=1.2"},
-        {"Why do the rows of the masked weights not add up to 1 in the first way, and what does the division "
-         "by their sums give?",
-         "The softmax divides by a sum over all tokens, hidden ones too. Dividing the row by the sum of its "
-         "visible weights cancels that sum. What is left is the softmax over the visible tokens alone, which "
-         "is what the second way computes.",
-         "mask_on=weights"},
-        {"Why are hidden scores filled with -inf, and not with 0?",
-         "The softmax takes the exponential of each score. e^-inf is 0, so the token has no weight. e^0 is "
-         "1, so a hidden token weighs as much as a visible token whose score is 0, and its value is a part "
-         "of the context.",
-         "fill=0"},
-        {"Dropout with p = 0.5 clears half of the weights. Why does it double the others, and do the rows "
-         "still add up to 1?",
-         "A weight w becomes 0 or 2w, each with probability 0.5, so that its mean is still w. The sum of a "
-         "row is 1 only on average. With this mask, some tokens lose all their weights, and their contexts "
-         "are 0.",
-         "dropout=1"},
-        {"Why are scores divided by the square root of the keys' size?",
-         "The product of a query and a key is a sum over the size of the keys. If n features are independent "
-         "and of variance 1, the sum has variance n. Divided by the square root of n it has variance 1 "
-         "again, so the softmax does not become sharper with the size of the layer.",
-         "scaled=0"},
-    }};
+extern const Lesson kCausalSelfAttention{"causal-self-attention",
+                                         "000",
+                                         "Two ways to a causal mask, dropout, a batched layer",
+                                         causal_self_attention::walk,
+                                         causal_self_attention::laboratory,
+                                         causal_self_attention::attention};
 
 }  // namespace gradus::teach

@@ -73,7 +73,7 @@ FloatJson json_of(const Lesson& lesson) {
   FloatJson json = heading(lesson);
   for (const LessonStep& step : lesson.steps()) json["steps"].push_back(to_json(step));
   json["laboratory"] = to_json(lesson.laboratory());
-  for (const Question& question : lesson.questions)
+  for (const Question& question : lesson.questions())
     json["questions"].push_back(
         {{"question", question.question}, {"answer", question.answer}, {"setup", question.setup}});
   return json;

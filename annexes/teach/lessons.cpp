@@ -79,6 +79,19 @@ std::vector<LessonStep> Lesson::steps() const {
   return page.steps();
 }
 
+std::vector<Question> Lesson::questions() const {
+  std::string_view text = embedded_file("questions.txt");
+  std::vector<Question> own;
+  while (!text.empty()) {
+    const std::string_view heading = take_line(text).substr(kHeading.size());
+    const size_t end = std::min(heading.find(' '), heading.size());
+    const std::string_view question = take_line(text), answer = take_line(text);
+    if (heading.substr(0, end) == name)
+      own.push_back({question, answer, heading.substr(std::min(end + 1, heading.size()))});
+  }
+  return own;
+}
+
 LessonPage::LessonPage(std::string_view printouts) {
   size_t first = 0;  // of the cells that share the next text
   while (!printouts.empty()) {

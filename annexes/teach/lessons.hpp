@@ -83,12 +83,13 @@ struct Laboratory {
   Laboratory(const SelfAttention& layer, std::vector<std::string> tokens, const Tensor& x);
 };
 
-/// A question about a lesson, to be answered before the answer is read.
+/// A question about a lesson, to be answered before the answer is read: three lines of questions.txt, with
+/// the lesson's name and the setup in the first.
 struct Question {
   std::string_view question, answer;
   /// Settings of the laboratory that show the answer, in the form of a link's part after '#':
   /// "fill=0&x.3.1=1.2" sets an option and x[3, 1]. Empty: nothing.
-  std::string_view setup = "";
+  std::string_view setup;
 };
 
 struct Lesson {
@@ -99,11 +100,11 @@ struct Lesson {
   Laboratory (*laboratory)();
   /// The lesson's last layer in evaluation mode: (T, d_in) -> (T, d_out).
   Tensor (*attention)(const Tensor& x);
-  std::vector<Question> questions;
 
   /// The name of the lesson's files in this folder: FILE.cpp has the cells, FILE.txt the printouts.
   std::string file() const;
   std::vector<LessonStep> steps() const;
+  std::vector<Question> questions() const;
 };
 
 /// All lessons; the list lives as long as the program.

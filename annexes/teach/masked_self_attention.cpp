@@ -78,25 +78,6 @@ extern const Lesson kMaskedSelfAttention{
     "A mask handed in, filled with -1e9, along dims of the caller's choice",
     masked_self_attention::walk,
     masked_self_attention::laboratory,
-    masked_self_attention::attention,
-    {
-        {"Why does a fill of -1e9 give the same weights as -inf?",
-         "The softmax subtracts the largest score of the row and takes the exponential. e^-1e9 is far below "
-         "the smallest positive float32, about e^-103, so it is 0, as e^-inf is.",
-         "fill=-inf"},
-        {"The mask hides every token from the first one. What is its context, and does it depend on later "
-         "tokens?",
-         "All scores of the row are -1e9, so all weights are equal: 1/3. The context is the mean of all "
-         "values, and it depends on later tokens. With -inf the row would be nan, which is easier to notice.",
-         "mask.0.0=1"},
-        {"This notebook scales the scores before it masks them, and others mask first. Does the order "
-         "matter?",
-         "Not for these fills. -inf divided by the square root of 2 is -inf, and e^(-1e9 / 1.41) is 0 as "
-         "well. It would matter for a fill near the scores, such as -5."},
-        {"The layer takes the tokens from dimension 0 and the features from dimension 1. What changes for a "
-         "batch of shape (B, T, C)?",
-         "The tokens are in dimension 1 and the features in dimension 2. Counted from the end, they are -2 "
-         "and -1 in both cases, so code with negative dimensions takes a sequence and a batch."},
-    }};
+    masked_self_attention::attention};
 
 }  // namespace gradus::teach

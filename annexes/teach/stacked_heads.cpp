@@ -53,29 +53,11 @@ Tensor attention(const Tensor& x) { return stacked_heads()(x); }
 
 }  // namespace stacked_heads
 
-extern const Lesson kStackedHeads{
-    "stacked-heads",
-    "book",
-    "Heads side by side, and the layer that splits their weights",
-    stacked_heads::walk,
-    stacked_heads::laboratory,
-    stacked_heads::attention,
-    {
-        {"You change a number in column 3 of W_key. Which columns of the contexts change?",
-         "Columns 3 and 4, those of the second head, in every row but the first. The first head has the "
-         "columns 1 and 2 of all three matrices, and the second head has the rest.",
-         "W_key.0.2=1"},
-        {"Why do three products give the same numbers as six?",
-         "A column of x W depends on one column of W. The matrices of two heads side by side give the "
-         "queries of both heads side by side."},
-        {"Does one head with the same weights give the same contexts?",
-         "No. It adds up the products of all four features into one score, and has one set of weights for "
-         "all four values. Two heads have a set of weights each.",
-         "num_heads=1"},
-        {"By which number are the scores divided with two heads, and with one?",
-         "By the square root of a head's size. Two heads share 4 features, so their size is 2; one head has "
-         "size 4 and divides by 2.",
-         "num_heads=1"},
-    }};
+extern const Lesson kStackedHeads{"stacked-heads",
+                                  "book",
+                                  "Heads side by side, and the layer that splits their weights",
+                                  stacked_heads::walk,
+                                  stacked_heads::laboratory,
+                                  stacked_heads::attention};
 
 }  // namespace gradus::teach

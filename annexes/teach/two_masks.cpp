@@ -59,31 +59,11 @@ Tensor attention(const Tensor& x) { return self_attention_v2(MaskOn::scores)(x);
 
 }  // namespace two_masks
 
-extern const Lesson kTwoMasks{
-    "two-masks",
-    "001",
-    "Mask the weights and renormalise, or mask the scores",
-    two_masks::walk,
-    two_masks::laboratory,
-    two_masks::attention,
-    {
-        {"The softmax of V1 adds up over later tokens too. Do its contexts depend on them?",
-         "Only by rounding, as long as scores are close. The sum over all tokens cancels in the division, "
-         "but each float32 operation rounds, and the roundings depend on the sum. If a later score is larger "
-         "by 100 or more, the visible weights round to 0, and the row becomes 0 / 0. V2 never sees the later "
-         "scores: its earlier contexts keep every bit.",
-         "mask_on=weights&x.5.0=2"},
-        {"Why is the context of 'Your' its own value, whatever W_query is?",
-         "Its row of the mask shows one token, and the softmax of one score is 1: e^s / e^s. The weight does "
-         "not depend on the score, so neither W_query nor W_key can change this context.",
-         "W_query.0.0=2"},
-        {"Which row is the same with and without a mask?",
-         "The last one. 'step' sees every token in both cases, so the mask changes none of its scores.",
-         "mask_on=nothing"},
-        {"A score that is hidden gets the weight 0 in both ways. What if a row hides every token?",
-         "Both ways give nan. In V2 every score of the row is -inf, and the softmax computes 0 / 0. In V1 "
-         "every weight is 0, and so is their sum. The option safe of the layer gives 0 instead.",
-         "mask.0.0=1"},
-    }};
+extern const Lesson kTwoMasks{"two-masks",
+                              "001",
+                              "Mask the weights and renormalise, or mask the scores",
+                              two_masks::walk,
+                              two_masks::laboratory,
+                              two_masks::attention};
 
 }  // namespace gradus::teach

@@ -54,31 +54,11 @@ Tensor attention(const Tensor& x) { return causal_attention()(x); }
 
 }  // namespace unscaled_attention
 
-extern const Lesson kUnscaledAttention{
-    "unscaled-attention",
-    "003",
-    "Causal attention without 1/sqrt(d)",
-    unscaled_attention::walk,
-    unscaled_attention::laboratory,
-    unscaled_attention::attention,
-    {
-        {"This layer does not divide scores by the square root of 2. Are its weights sharper or more equal "
-         "than those of a layer that does?",
-         "Sharper. The scores of a row lie further apart, and the ratio of two weights is e to the power of "
-         "the difference of their scores.",
-         "scaled=1"},
-        {"Can scaling change which token gets the largest weight of a row?",
-         "No. The division by a positive number keeps the order of the scores, and the softmax keeps it too. "
-         "Scaling changes only by how much one weight is larger than another.",
-         "scaled=1"},
-        {"The keys of this layer have 2 features. What happens without scaling if they have 64?",
-         "If features are independent and of variance 1, scores have variance 64. Differences of 8 and more "
-         "are then common, one weight of a row is close to 1 and the others close to 0, and the softmax has "
-         "gradients close to 0."},
-        {"Does a layer that is not scaled look ahead?",
-         "No. Causality comes from the mask alone: a score of -inf has the weight 0 with or without the "
-         "division.",
-         "x.3.1=1.2"},
-    }};
+extern const Lesson kUnscaledAttention{"unscaled-attention",
+                                       "003",
+                                       "Causal attention without 1/sqrt(d)",
+                                       unscaled_attention::walk,
+                                       unscaled_attention::laboratory,
+                                       unscaled_attention::attention};
 
 }  // namespace gradus::teach
