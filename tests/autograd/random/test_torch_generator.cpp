@@ -1,5 +1,5 @@
 // The torch generators draw what PyTorch 1.13 draws: figures from it, exact to the last bit.
-// tests/annexes/cases/replay has many more.
+// tests/annexes/cases/replay, which the Python tests run, has many more.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_torch_generator {

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "gradus/nn/layers.hpp"
-
 namespace gradus::cases {
 namespace {
 
@@ -12,7 +10,6 @@ using autograd::Padding;
 using autograd::PerDim;
 using testing::kInf;
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
-using Stream = std::optional<Generator>;
 
 // -- operations that differ from the functions of gradus
 
@@ -50,22 +47,11 @@ Tensors extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   return dim ? results(along(x, *dim, keepdim)) : Tensors{of_all(x)};
 }
 
-template <Tensor (*f)(const Tensors&, int64_t dim)>
-Tensor join(const Tensors& tensors, int64_t dim) {
-  return f(tensors, dim);
-}
-
 Tensors split(const Tensor& x, const json& size, int64_t dim) {
   return size.is_array() ? x.split(size.get<std::vector<int64_t>>(), dim) : x.split(size.get<int64_t>(), dim);
 }
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim) { return dim ? x.squeeze(*dim) : x.squeeze(); }
 Tensor non_zero(const Tensor& x) { return x.dtype() == DType::boolean ? x : ne(x, 0.0); }
-Tensor eq(const Tensor& x, double value) {
-  return gradus::eq(is_floating(x.dtype()) ? x : x.to(DType::float64), value);  // 1 is not 1.5
-}
-Tensor div_sqrt(const Tensor& x, double n) {
-  return x / static_cast<double>(static_cast<float>(std::sqrt(n)));
-}
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   return gradus::sum(x.dtype() == DType::boolean ? x.to(DType::int64) : x, dims, keepdim);
 }
@@ -143,23 +129,25 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& var, const 
   return gradus::batch_norm(x, scratch(mean), scratch(var), weight, bias, training, momentum, eps);
 }
 
-// -- operations that draw from the stream of a case, as PyTorch's do from its generator
+DType dtype_in(const json& j) {
+  return j == "f32"   ? DType::float32
+         : j == "f64" ? DType::float64
+         : j == "i64" ? DType::int64
+                      : DType::boolean;
+}
 
-Tensors manual_seed(int64_t seed, Stream& g) { return g = Generator::torch(seed), Tensors{}; }
-Tensors discard(int64_t n, Stream& g) { return g->discard(n), Tensors{}; }
-Tensor raw32(int64_t n, Stream& g) {
-  Tensor out = empty({n}, DType::int64);
-  std::generate_n(out.mutable_data<int64_t>(), n, [&] { return g->next(); });
-  return out;
-}
-Tensors linear_init(int64_t in, int64_t out, bool bias, Stream& g) {
-  const nn::Linear layer(in, out, *g, {.bias = bias});
-  return bias ? Tensors{layer.weight, layer.bias} : Tensors{layer.weight};
-}
-Tensor dropout(const Tensor& x, double p, const json& rng, bool train, Stream& g) {
-  if (p == 0 || !train) return x;
-  g->as_torch()->set_masks(rng == "mkl" ? TorchStream::Masks::mkl : TorchStream::Masks::portable);
-  return gradus::dropout(x, p, *g);
+// A row of operations.def for Python, with the parameters of files of cases: "mm x other" for
+// "mm(input, mat2)".
+std::string signature(const std::string& op, std::string_view row) {
+  const size_t begin = row.find('(') + 1;
+  std::string text(row.substr(begin, row.find(')') - begin));
+  constexpr std::pair<std::string_view, std::string_view> kReplaced[] = {
+      {"*", ""},   {",", ""},        {"input", "x"},     {"mat2", "other"}, {"sizes", "shape"},
+      {"'", "\""}, {"None", "null"}, {"False", "false"}, {"True", "true"}};
+  for (const auto& [from, to] : kReplaced)
+    for (size_t at = text.find(from); at != text.npos; at = text.find(from))
+      text.replace(at, from.size(), to);
+  return concat(op, " ", text);
 }
 
 }  // namespace
@@ -168,18 +156,9 @@ double number_in(const json& j) {
   return j == "nan" ? testing::kNan : j == "inf" ? kInf : j == "-inf" ? -kInf : j.get<double>();
 }
 
-DType dtype_in(const json& j) {
-  return j == "f32"   ? DType::float32
-         : j == "f64" ? DType::float64
-         : j == "i64" ? DType::int64
-                      : DType::boolean;
-}
-
 Tensor tensor_in(const json& j) {
   const json& data = j.at("data");
-  const bool flags = !data.empty() && data[0].is_boolean(),
-             whole = !data.empty() && data[0].is_number_integer();
-  const DType dtype = j.contains("dtype") ? dtype_in(j["dtype"]) : flags ? DType::boolean : DType::float64;
+  const DType dtype = dtype_in(j["dtype"]);
   Tensor out = empty(Shape(j.at("shape").get<std::vector<int64_t>>()), dtype);
   REQUIRE(static_cast<int64_t>(data.size()) == out.numel());
   dispatch_any(dtype, [&]<class T>() {
@@ -190,7 +169,7 @@ Tensor tensor_in(const json& j) {
         return static_cast<T>(number_in(x));
     });
   });
-  return !j.contains("dtype") && whole ? out.to(DType::int64) : out;
+  return out;
 }
 
 std::vector<TensorIndex> subscripts_in(const json& list, const Call& c) {
@@ -209,26 +188,14 @@ std::vector<TensorIndex> subscripts_in(const json& list, const Call& c) {
 }
 
 const std::map<std::string, Operation>& operations() {
-  const std::string reduced = " x dim keepdim", loss = " x target reduction",
-                    blocks = " kernel dilation=1 padding=0 stride=1", norm = " weight bias",
-                    pool = " x kernel_size stride padding=0",
+  const std::string reduced = " x dim keepdim", pool = " x kernel_size stride padding=0",
                     window = " x weight bias stride=1 padding=0 dilation=1 groups=1";
   static const std::map<std::string, Operation> all = {
-      operation("neg x", neg),
-      operation("abs x", gradus::abs),
-      operation("exp x", gradus::exp),
-      operation("log x", gradus::log),
-      operation("sqrt x", gradus::sqrt),
-      operation("rsqrt x", rsqrt),
-      operation("tanh x", gradus::tanh),
-      operation("sigmoid x", sigmoid),
-      operation("relu x", relu),
-      operation("silu x", silu),
-      operation("sin x", gradus::sin),
-      operation("cos x", gradus::cos),
-      operation("to_bool x", non_zero),
-      operation("gelu x approximate", gelu),
-      operation("swiglu gate up", swiglu),
+#define ROW(op, f, ...) __VA_OPT__(operation(signature(#op, __VA_ARGS__), f), )
+#define GRADUS_OPERATION(name, python, ...) ROW(name, gradus::name, python)
+#define GRADUS_MEMBER(name, python, ...) ROW(name, &Tensor::name, python)
+#define GRADUS_COMPOSED(name, python) ROW(name, gradus::name, python)
+#include "gradus/autograd/graph/operations.def"
       operation(
           "rotary_embedding x offset base=10000",
           +[](const Tensor& x, int64_t offset, double base) { return rotary_embedding(x, offset, base); }),
@@ -236,74 +203,34 @@ const std::map<std::string, Operation>& operations() {
       operation("sub x other alpha=1", scaled<sub>),
       operation("mul x other", mul),
       operation("div x other", div),
-      operation("div_sqrt x n", div_sqrt),
       operation("pow x other", Binary{gradus::pow}),
-      operation("maximum x other", maximum),
-      operation("minimum x other", minimum),
       operation("clamp x min max min max", clamp),
-      operation("eq x value", eq),
       operation("where condition x other", where),
       operation("masked_fill x mask value value", masked_fill),
       operation("softmax x dim", softmax),
       operation("log_softmax x dim", log_softmax),
       operation(
           "cumsum x dim", +[](const Tensor& x, int64_t dim) { return cumsum(x, dim); }),
-      operation("logsumexp" + reduced, logsumexp),
       operation("sum" + reduced, sum),
       operation("mean" + reduced, mean),
-      operation("amax" + reduced, amax),
-      operation("amin" + reduced, amin),
       operation("var x dim unbiased=true correction keepdim", spread<var>),
       operation("std x dim unbiased=true correction keepdim", spread<gradus::stddev>),
       operation("max" + reduced, extreme<gradus::max, gradus::max>),
       operation("min" + reduced, extreme<gradus::min, gradus::min>),
-      operation("norm x p=2 dim keepdim", gradus::norm),
-      operation("sort x dim=-1 descending", gradus::sort),
-      operation("topk x k dim=-1 largest=true sorted=true", gradus::topk),
-      operation("matmul x other", matmul),
-      operation("mm x other", mm),
-      operation("bmm x other", bmm),
       operation("einsum tensors equation", einsum),
-      operation("linear x weight bias", linear),
-      operation("gelu_linear x weight bias approximate", gelu_linear),
-      operation("swiglu_linear gate up weight bias", swiglu_linear),
       operation("scaled_dot_product_attention q k v mask is_causal scale enable_gqa", attention),
-      operation("ones shape dtype", ones),
-      operation("transpose x dim0 dim1", &Tensor::transpose),
-      operation("permute x dims", &Tensor::permute),
-      operation("reshape x shape", &Tensor::reshape),
-      operation("view x shape", &Tensor::reshape),
       operation("flatten x start_dim=0 end_dim=-1", &Tensor::flatten),
-      operation("expand x shape", &Tensor::expand),
       operation("squeeze x dim", squeeze),
-      operation("unsqueeze x dim", &Tensor::unsqueeze),
-      operation("cat tensors dim=0", join<cat>),
-      operation("stack tensors dim=0", join<stack>),
       operation("split x size dim=0", split),
       operation("chunk x chunks dim=0", &Tensor::chunk),
       operation("slice x dim=0 start=0 end=9223372036854775807 step=1", &Tensor::slice),
-      operation("select x dim index", &Tensor::select),
       operation("__getitem__ x index", &Tensor::index),
-      operation("index_select x dim index", index_select),
-      operation("gather x dim index", gather),
-      operation("scatter_add x dim index src", scatter_add),
       operation("scatter x dim index src value", scatter),
       operation("nonzero x", nonzero),
       operation("one_hot index num_classes=-1", one_hot),
       operation("index_add x dim index source alpha=1", index_add),
       operation("embedding weight index padding_idx", embedding),
-      operation("tril x diagonal=0", tril),
-      operation("triu x diagonal=0", triu),
-      operation("layer_norm x normalized_shape weight bias eps=1e-5", layer_norm),
       operation("cross_entropy x target weight ignore_index=-100 reduction label_smoothing", cross_entropy),
-      operation("mse_loss" + loss, mse_loss),
-      operation("l1_loss" + loss, l1_loss),
-      operation("huber_loss" + loss + " delta=1", huber_loss),
-      operation("smooth_l1_loss" + loss + " beta=1", smooth_l1_loss),
-      operation("nll_loss x target weight ignore_index=-100 reduction", nll_loss),
-      operation("kl_div" + loss + " log_target", kl_div),
-      operation("binary_cross_entropy_with_logits x target weight reduction pos_weight",
-                binary_cross_entropy_with_logits),
       operation("unfold x kernel_size dilation=1 padding=0 stride=1",
                 windowed<UnfoldOptions, gradus::unfold, PerDim, PerDim, PerDim>),
       operation("fold x output_size kernel_size dilation=1 padding=0 stride=1", fold),
@@ -320,35 +247,6 @@ const std::map<std::string, Operation>& operations() {
       operation("batch_norm x running_mean running_var weight bias training momentum=0.1 eps=1e-5",
                 batch_norm),
       operation("group_norm x num_groups weight bias eps=1e-5", group_norm),
-      // drawn
-      operation("manual_seed seed", manual_seed),
-      operation("discard n", discard),
-      operation("raw32 n", raw32),
-      operation(
-          "rand shape dtype", +[](const Shape& s, DType d, Stream& g) { return rand(s, *g, d); }),
-      operation(
-          "uniform shape lo hi dtype", +[](const Shape& s, double lo, double hi, DType d,
-                                           Stream& g) { return uniform(s, lo, hi, *g, d); }),
-      operation(
-          "randn shape dtype", +[](const Shape& s, DType d, Stream& g) { return randn(s, *g, d); }),
-      operation(
-          "normal shape mean std dtype", +[](const Shape& s, double mean, double std, DType d,
-                                             Stream& g) { return normal(s, mean, std, *g, d); }),
-      operation(
-          "randint low high shape",
-          +[](int64_t low, int64_t high, const Shape& s, Stream& g) { return randint(low, high, s, *g); }),
-      operation(
-          "randperm n", +[](int64_t n, Stream& g) { return randperm(n, *g); }),
-      operation(
-          "multinomial x num_samples replacement",
-          +[](const Tensor& x, int64_t n, bool again, Stream& g) { return multinomial(x, n, *g, again); }),
-      operation(
-          "bernoulli x", +[](const Tensor& x, Stream& g) { return bernoulli(x, *g); }),
-      operation("linear_init in_features out_features bias=true", linear_init),
-      operation(
-          "embedding_init num dim",
-          +[](int64_t num, int64_t dim, Stream& g) { return nn::Embedding(num, dim, *g).weight; }),
-      operation("dropout x p rng train=true", dropout),
   };
   return all;
 }

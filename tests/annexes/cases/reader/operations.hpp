@@ -15,11 +15,10 @@ namespace gradus::cases {
 using nlohmann::json;
 using Tensors = std::vector<Tensor>;
 
-/// Inputs by name, in the order of the file; other arguments; the stream of operations that draw.
+/// Inputs by name, in the order of the file; other arguments.
 struct Call {
   std::vector<std::pair<std::string, Tensor>> inputs;
   json args;
-  std::optional<Generator>* stream = nullptr;
 
   Tensor tensor(std::string_view name) const {
     for (const auto& [input, value] : inputs)
@@ -37,19 +36,14 @@ struct Name {
   json otherwise;
 };
 
-struct Operation {
-  std::vector<Name> parameters;
-  std::function<Tensors(const Call&)> run;
-  bool draws = false;
-};
+using Operation = std::function<Tensors(const Call&)>;
 /// By name.
 const std::map<std::string, Operation>& operations();
 
-/// A tensor of a file; without a dtype, float64, or what the data are.
+/// A tensor of a file.
 Tensor tensor_in(const json& j);
 /// A number, "inf", "-inf" or "nan".
 double number_in(const json& j);
-DType dtype_in(const json& j);
 std::vector<TensorIndex> subscripts_in(const json& list, const Call& c);
 
 template <class T>
@@ -99,8 +93,6 @@ T value_of(const Call& c, const Name& p) {
     return all;
   } else if constexpr (std::is_same_v<T, std::vector<TensorIndex>>) {
     return subscripts_in(j, c);
-  } else if constexpr (std::is_same_v<T, DType>) {
-    return j.is_null() ? DType::float32 : dtype_in(j);
   } else if constexpr (std::is_same_v<T, Reduction>) {
     return j.is_null() ? Reduction::mean : converted<T>(j);
   } else if constexpr (std::is_same_v<T, json>) {
@@ -114,28 +106,19 @@ inline Tensors results(const Tensor& result) { return {result}; }
 inline Tensors results(const Tensors& all) { return all; }
 inline Tensors results(const ValuesAndIndices& s) { return {s.values, s.indices}; }
 
-/// "softmax x dim=-1": calls f with the values of these parameters; a stream may be anywhere among them.
+/// "softmax x dim=-1": calls f with the values of these parameters.
 template <class... P, class F>
 std::pair<const std::string, Operation> calling(const std::string& signature, F f) {
   std::istringstream words(signature);
   std::string name;
   words >> name;
-  Operation op;
-  for (std::string word; words >> word;) op.parameters.emplace_back(word);
-  op.draws = (std::is_same_v<P, std::optional<Generator>> || ...);
-  op.run = [f, parameters = op.parameters](const Call& c) {
-    auto parameter = parameters.begin();
-    const auto take = [&]<class T>() -> decltype(auto) {
-      if constexpr (std::is_same_v<T, std::optional<Generator>>)
-        return (*c.stream);
-      else
-        return value_of<T>(c, *parameter++);
-    };
-    std::tuple<std::conditional_t<std::is_same_v<P, std::optional<Generator>>, P&, P>...> values{
-        take.template operator()<P>()...};
-    return results(std::apply(f, values));
-  };
-  return {name, op};
+  const std::vector<std::string> given(std::istream_iterator<std::string>(words), {});
+  const std::vector<Name> parameters(given.begin(), given.end());
+  return {name, [f, parameters](const Call& c) {
+            auto parameter = parameters.begin();
+            std::tuple<P...> values{value_of<P>(c, *parameter++)...};
+            return results(std::apply(f, values));
+          }};
 }
 
 template <class R, class... P>
