@@ -62,15 +62,6 @@ inline Raw as_f64(const Tensor& x) {
   return raw_of<double>(x, "F64", [](float v) { return static_cast<double>(v); });
 }
 
-/// The upper half of the bits.
-inline Raw as_bf16(const Tensor& x) {
-  return raw_of<uint16_t>(x, "BF16", [](float v) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &v, sizeof bits);
-    return static_cast<uint16_t>(bits >> 16);
-  });
-}
-
 /// A folder that begins as the golden one; tests change its parts, then write them.
 struct Foreign {
   TemporaryFolder folder;

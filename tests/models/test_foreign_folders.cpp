@@ -147,22 +147,6 @@ TEST_CASE("float64 files, and shards with an index") {
   check_golden(foreign.folder.path());
 }
 
-TEST_CASE("numbers of bfloat16 are taken exactly: see test_safetensors.cpp") {
-  Foreign foreign;  // Truncating keeps what is rounded already.
-  for (auto& [name, value] : foreign.values) value = value.to(DType::bfloat16).to(DType::float32);
-  foreign.keep(testing::as_bf16);
-  foreign.write();
-  Foreign wide;
-  wide.values = foreign.values;
-  wide.keep(testing::as_f32);
-  wide.write();
-  const nn::StateDict expected = load_pretrained(wide.folder.path()).state_dict();
-  for (const auto& [name, value] : load_pretrained(foreign.folder.path()).state_dict()) {
-    INFO(name);
-    CHECK(testing::difference(value, expected.at(name), 0) == "");
-  }
-}
-
 TEST_CASE("nanoGPT's names and its matrices", "[needs.formats]") {
   Foreign foreign;
   nn::StateDict turned;
