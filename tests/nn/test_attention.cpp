@@ -1,7 +1,6 @@
 #include "gradus/nn/attention.hpp"
 
 #include "autograd/compare.hpp"
-#include "nn/gradcheck_module.hpp"
 
 namespace gradus::nn::test_attention {
 
@@ -73,11 +72,6 @@ TEST_CASE("attention refuses what it cannot do") {
   KVCache cache = m.make_cache(1, 4);
   CHECK_THROWS_WITH(m.decode(ones({1, 1, 8}), cache),
                     "[attention] only causal attention can be continued from a cache, got causal = false.");
-}
-
-TEST_CASE("gradients of attention, orders 1 and 2") {
-  Generator g(16);
-  testing::check_gradients(MultiHeadAttention(6, 2, g), {randn({2, 4, 6}, g, DType::float64)});
 }
 
 }  // namespace gradus::nn::test_attention

@@ -2,7 +2,6 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/nn/check_module.hpp"
-#include "nn/gradcheck_module.hpp"
 
 namespace gradus::nn::test_grouped_query_attention {
 
@@ -144,14 +143,6 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
   KVCache other = open.make_cache(1, 4);
   CHECK_THROWS_WITH(open.decode(ones({1, 1, 16}, DType::float64), other),
                     "[attention] only causal attention can be continued from a cache, got causal = false.");
-}
-
-TEST_CASE("gradients of grouped query attention, orders 1 and 2") {
-  const bool qk_norm = GENERATE(true, false);
-  GroupedQueryAttention m =
-      make({.n_embd = 8, .n_head = 4, .n_kv_head = 2, .options = {.qk_norm = qk_norm}}, 22);
-  Generator g(23);
-  testing::check_gradients(m, {randn({2, 4, 8}, g, DType::float64)});
 }
 
 }  // namespace gradus::nn::test_grouped_query_attention

@@ -1,7 +1,6 @@
 #include "autograd/compare.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
-#include "nn/gradcheck_module.hpp"
 
 namespace gradus::nn::test_layers {
 
@@ -128,16 +127,6 @@ TEST_CASE("MLP is c_proj(gelu_tanh(c_fc(x))), then dropout") {
   CHECK(sum(eq(dropped, 0.0).to(DType::float64)).item() > 0);
   mlp.eval();
   CHECK(difference(mlp(x), expected, 0.0) == "");
-}
-
-TEST_CASE("gradients of layers, orders 1 and 2") {
-  Generator g(9);
-  const std::vector<Tensor> x = {randn({2, 3, 4}, g, DType::float64)};
-  testing::check_gradients(Linear(4, 3, g), x);
-  testing::check_gradients(LayerNorm(4), x);
-  testing::check_gradients(MLP(4, 6, g), x);
-  const Tensor index = testing::i64({4, 0, 4, 1});
-  testing::check_gradients(Embedding(5, 3, g), {}, [&](const Embedding& m, const auto&) { return m(index); });
 }
 
 }  // namespace gradus::nn::test_layers

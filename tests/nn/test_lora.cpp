@@ -2,7 +2,6 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "nn/gradcheck_module.hpp"
 #include "test_files.hpp"
 
 namespace gradus::nn::test_lora {
@@ -40,14 +39,6 @@ TEST_CASE("the gradients of a low-rank adapter are PyTorch's") {
   CHECK(difference(layer.lora->B.grad(), golden.at("grad_B"), 1e-12) == "");
   CHECK_FALSE(layer.weight.requires_grad());
   CHECK_FALSE(layer.weight.grad().defined());
-}
-
-TEST_CASE("gradients of layers with adapters, orders 1 and 2") {
-  Generator g(2);
-  const LoRAOptions options{.rank = 2};
-  const Tensor x = randn({2, 4}, g, DType::float64);
-  testing::check_gradients(with_adapters(MLP(4, 6, g), options, g), {x});
-  testing::check_gradients(with_adapters(SwiGLU(4, 6, g), options, g), {x});
 }
 
 TEST_CASE("a layer with an adapter equals one whose weight has the update, on every path") {

@@ -104,15 +104,6 @@ TEST_CASE("what a twin is handed is the model and the batches that the losses ar
   CHECK(std::abs(loss_of_handed() - stored.losses.at(0)) <= 1e-5);
 }
 
-TEST_CASE("a floor is a time, for products and for reading") {
-  const int threads = num_threads();
-  for (const int count : {1, 2}) {
-    set_num_threads(count);
-    for (const Task task : {Task::train, Task::forward, Task::generate}) CHECK(measured(task).floor_ms > 0);
-  }
-  set_num_threads(threads);
-}
-
 TEST_CASE("BLAS's own products are products, by either kind of threads") {
   using namespace kernels;
   Generator g(3);
