@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "gradus/models/decoder.hpp"
+#include "models/llama.hpp"
 #include "nn/gradcheck_module.hpp"
 
 namespace gradus::models::test_distillation {
@@ -19,11 +19,7 @@ Decoder make_model(uint64_t seed, int64_t members = 1, double dropout = 0) {
                              .dropout = dropout,
                              .bias = false,
                              .n_member = members};
-  Generator g(seed);
-  Decoder model(config, g);
-  for (auto& [name, p] : model.named_parameters())
-    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.5);
-  return model;
+  return wide_model(config, seed);
 }
 
 Tensor idx() { return tensor(std::vector<int64_t>{3, 1, 4, 1, 5, 0, 2, 6}, {2, 4}); }

@@ -3,6 +3,7 @@
 #include "gradus/files/folder.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/stored/pretrained.hpp"
+#include "models/llama.hpp"
 #include "temporary_folder.hpp"
 #include "with_state.hpp"
 
@@ -18,15 +19,6 @@ DecoderConfig config_of(const std::string& arch) {
   return config;
 }
 
-/// A model with distinct opinions.
-Decoder make_model(const DecoderConfig& config, uint64_t seed) {
-  Generator g(seed);
-  Decoder model(config, g);
-  for (auto& [name, p] : model.named_parameters())
-    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
-  return model;
-}
-
 /// Members in folder/a, folder/b and folder/c, and the ensemble in the folder itself.
 struct SavedEnsemble {
   testing::TemporaryFolder folder;
@@ -34,7 +26,7 @@ struct SavedEnsemble {
 
   explicit SavedEnsemble(const std::string& arch) {
     for (const char* name : {"a", "b", "c"}) {
-      members.push_back(make_model(config_of(arch), members.size() + 1));
+      members.push_back(wide_model(config_of(arch), members.size() + 1));
       save_pretrained(members.back(), folder / name);
     }
     save({"a", "b", "c"});
@@ -109,7 +101,7 @@ TEST_CASE("members that are not models of one config inside the folder are refus
   CHECK(error({"a", "d"}).find(folder + "/d/config.json") != std::string::npos);
   DecoderConfig other = config_of("llama");
   other.n_layer = 1;
-  save_pretrained(make_model(other, 9), saved.folder / "d");
+  save_pretrained(wide_model(other, 9), saved.folder / "d");
   CHECK(error({"a", "d"}).find("the members must have one config") != std::string::npos);
   saved.save({"a", "b"});
   std::filesystem::rename(saved.folder / "b", saved.folder / "e");

@@ -1,18 +1,15 @@
 #include "gradus/models/generate.hpp"
 
 #include "autograd/compare.hpp"
+#include "models/llama.hpp"
 
 namespace gradus::models::test_next_token {
 
 using namespace testing;
 
 Decoder a_model() {
-  Generator g(4);
-  Decoder model({.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.3},
-                g);
-  for (auto& [name, p] : model.named_parameters())
-    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
-  return model;
+  return wide_model(
+      {.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.3}, 4);
 }
 
 TEST_CASE("logits as a text grows are those of a full forward on its last block") {

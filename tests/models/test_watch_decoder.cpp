@@ -1,23 +1,19 @@
 #include "autograd/compare.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
+#include "models/llama.hpp"
 
 namespace gradus::test_watch_decoder {
 
 using namespace testing;
 
 models::Decoder small(std::string_view arch, bool tied = true) {
-  Generator g(7);
   models::DecoderConfig config{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
   if (arch == "mingru") config.n_head = 1;
   models::change_arch(config, arch);
   config.tie_word_embeddings = tied;
-  models::Decoder model(config, g);
+  models::Decoder model = wide_model(config, 7);  // No term of a sum is 0.
   model.to(DType::float64);
-  for (auto& [name, parameter] : model.named_parameters()) {  // No term of a sum is 0.
-    Tensor noise = randn(parameter.shape(), g, DType::float64) * 0.3;
-    parameter.detach().copy_(parameter.detach() + noise);
-  }
   return model;
 }
 
