@@ -9,14 +9,13 @@ namespace gradus::models::test_distillation {
 
 using namespace testing;
 
-Decoder make_model(uint64_t seed, int64_t members = 1, double dropout = 0) {
+Decoder make_model(uint64_t seed, int64_t members = 1) {
   const DecoderConfig config{.arch = "llama",
                              .vocab_size = 7,
                              .block_size = 4,
                              .n_layer = 1,
                              .n_head = 2,
                              .n_embd = 8,
-                             .dropout = dropout,
                              .bias = false,
                              .n_member = members};
   return wide_model(config, seed);
