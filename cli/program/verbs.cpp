@@ -1,4 +1,4 @@
-// verbs(): the rows of verbs.def. Each program compiles this file: gradus-first with GRADUS_FIRST defined.
+// verbs(): the rows of verbs.def. Each program compiles this file.
 #include "gradus/cli/program/verbs.hpp"
 
 #include <algorithm>
@@ -6,34 +6,9 @@
 
 namespace gradus::cli {
 
+// CMake defines GRADUS_VERB_full, and GRADUS_VERB_<annex> for each annex, as one of these.
 #define GRADUS_VERB_first(name, help) {#name, help, add_##name},
-#ifdef GRADUS_FIRST
-#define GRADUS_VERB_full(name, help)
-#else
-#define GRADUS_VERB_full GRADUS_VERB_first
-#endif
-// CMake defines GRADUS_VERB_<annex> as GRADUS_VERB_full for each annex of the build.
-#ifndef GRADUS_VERB_pages
-#define GRADUS_VERB_pages(name, help)
-#endif
-#ifndef GRADUS_VERB_formats
-#define GRADUS_VERB_formats(name, help)
-#endif
-#ifndef GRADUS_VERB_teach
-#define GRADUS_VERB_teach(name, help)
-#endif
-#ifndef GRADUS_VERB_new
-#define GRADUS_VERB_new(name, help)
-#endif
-#ifndef GRADUS_VERB_bench
-#define GRADUS_VERB_bench(name, help)
-#endif
-#ifndef GRADUS_VERB_sweep
-#define GRADUS_VERB_sweep(name, help)
-#endif
-#ifndef GRADUS_VERB_cases
-#define GRADUS_VERB_cases(name, help)
-#endif
+#define GRADUS_VERB_none(name, help)
 #define GRADUS_VERB(where, name, help) GRADUS_VERB_##where(name, help)
 
 const std::vector<Verb>& verbs() {
@@ -51,8 +26,7 @@ std::string missing_from(const std::string& verb) {
 #include "gradus/cli/program/verbs.def"
   };
   const auto place = places.find(verb);
-  const bool is_here =
-      std::any_of(verbs().begin(), verbs().end(), [&](const Verb& one) { return one.name == verb; });
+  const bool is_here = std::ranges::any_of(verbs(), [&](const Verb& one) { return one.name == verb; });
   return place == places.end() || is_here ? "" : place->second;
 }
 
