@@ -6,8 +6,6 @@
 
 namespace gradus::plots {
 
-double Axis::operator()(double value) const { return from + (to - from) * ((value - low) / (high - low)); }
-
 void Range::add(double value) {
   if (!std::isfinite(value)) return;
   low = std::min(low, value);
@@ -20,16 +18,16 @@ Range Range::widened() const {
   return {low - more, high + more};
 }
 
-std::vector<double> ticks(const Axis& axis, int most) {
-  const double least = (axis.high - axis.low) / most;
+std::vector<double> ticks(const Range& range, int most) {
+  const double least = (range.high - range.low) / most;
   const double tens = std::pow(10.0, std::floor(std::log10(least)));
   double step = 10 * tens;
   for (const double digit : {5.0, 2.0, 1.0})
     if (digit * tens >= least) step = digit * tens;
   std::vector<double> at;
-  const double first = std::ceil(axis.low / step);
+  const double first = std::ceil(range.low / step);
   for (int i = 0; i <= most; ++i)
-    if (const double value = (first + i) * step + 0.0; value <= axis.high) at.push_back(value);  // 0, not -0
+    if (const double value = (first + i) * step + 0.0; value <= range.high) at.push_back(value);  // 0, not -0
   return at;
 }
 

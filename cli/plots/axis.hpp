@@ -1,4 +1,4 @@
-// Axes of plots: their ranges, and the round values on them. Plain values. Thread-safe: no state.
+// Ranges of plots, and the round values in them. Plain values. Thread-safe: no state.
 #pragma once
 
 #include <cmath>
@@ -6,12 +6,6 @@
 #include <vector>
 
 namespace gradus::plots {
-
-/// Maps values to places, linearly.
-struct Axis {
-  double low, high, from, to;
-  double operator()(double value) const;
-};
 
 /// The smallest range with all values added; empty at first.
 struct Range {
@@ -21,8 +15,8 @@ struct Range {
   Range widened() const;
 };
 
-/// A few round values within the axis: multiples of 1, 2 or 5 times a power of ten.
-std::vector<double> ticks(const Axis& axis, int most);
+/// A few round values within the range: multiples of 1, 2 or 5 times a power of ten.
+std::vector<double> ticks(const Range& range, int most);
 
 /// A number for a label, with three decimals at most.
 std::string label(double value);

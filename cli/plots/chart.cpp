@@ -9,6 +9,15 @@
 namespace gradus::plots {
 namespace {
 
+/// Maps values to dots, linearly.
+struct Axis {
+  Range range;
+  double from, to;
+  double operator()(double value) const {
+    return from + (to - from) * ((value - range.low) / (range.high - range.low));
+  }
+};
+
 void draw(const Series& curve, const Axis& x, const Axis& y, Canvas& canvas) {
   for (size_t i = 0; i < curve.points.size(); ++i) {
     const auto& [to_x, to_y] = curve.points[i];
@@ -45,17 +54,16 @@ std::string labels_below(const Axis& x, const std::vector<double>& x_ticks, std:
 
 }  // namespace
 
-std::vector<std::string> chart(const std::vector<Series>& curves, Axis x, Axis y, std::string_view x_name,
-                               const ChartSize& size) {
+std::vector<std::string> chart(const std::vector<Series>& curves, const Range& of_x, const Range& of_y,
+                               std::string_view x_name, const ChartSize& size) {
   const int rows = std::max(1, size.rows - 2);
-  const std::vector<double> y_ticks = ticks(y, std::clamp((rows + 1) / 2, 2, 8));
+  const std::vector<double> y_ticks = ticks(of_y, std::clamp((rows + 1) / 2, 2, 8));
   size_t margin = 0;
   for (const double value : y_ticks) margin = std::max(margin, label(value).size());
   const auto columns = static_cast<size_t>(std::max(2, size.columns - static_cast<int>(margin) - 2));
 
   Canvas canvas(static_cast<int>(columns), rows);
-  x.from = 0, x.to = canvas.width() - 1;
-  y.from = canvas.height() - 1, y.to = 0;
+  const Axis x{of_x, 0, canvas.width() - 1.0}, y{of_y, canvas.height() - 1.0, 0};
   for (const Series& curve : curves) draw(curve, x, y, canvas);
 
   std::vector<std::string> labels(static_cast<size_t>(rows)), lines;
@@ -65,7 +73,7 @@ std::vector<std::string> chart(const std::vector<Series>& curves, Axis x, Axis y
     lines.push_back(std::string(margin - text.size(), ' ') + text + (text.empty() ? " │" : " ┤") +
                     canvas.row(row, size.colours));
   }
-  const std::vector<double> x_ticks = ticks(x, std::clamp(static_cast<int>(columns) / 10, 2, 8));
+  const std::vector<double> x_ticks = ticks(of_x, std::clamp(static_cast<int>(columns) / 10, 2, 8));
   std::vector<bool> has_tick(columns);
   for (const double value : x_ticks) has_tick[cell(std::round(x(value)), 2, columns)] = true;
   std::string axis = std::string(margin, ' ') + " └";

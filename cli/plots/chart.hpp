@@ -54,9 +54,9 @@ struct ChartSize {
   bool colours = false;  ///< whether the lines have escape sequences of colours
 };
 
-/// The curves, later ones above earlier ones, from the low to the high of the axes. Labels of y are to the
-/// left, those of x and `x_name` in the last row. No line is longer than the columns.
-std::vector<std::string> chart(const std::vector<Series>& curves, Axis x, Axis y, std::string_view x_name,
-                               const ChartSize& size);
+/// The curves, later ones above earlier ones, over ranges that are not empty. Labels of y are to the left,
+/// those of x and `x_name` in the last row. No line is longer than the columns.
+std::vector<std::string> chart(const std::vector<Series>& curves, const Range& x, const Range& y,
+                               std::string_view x_name, const ChartSize& size);
 
 }  // namespace gradus::plots

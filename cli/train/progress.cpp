@@ -212,9 +212,8 @@ void Progress::add_chart(int columns, int rows, const Terminal& terminal,
   losses = losses.widened();
   lines.push_back(
       faint(concat("loss (running mean)", validation_.empty() ? "" : "; o: validation"), columns, terminal));
-  for (std::string& line :
-       plots::chart({{training_}, {validation_, kMagenta, 'o'}}, {steps.low, steps.high, 0, 0},
-                    {losses.low, losses.high, 0, 0}, "steps", {columns, rows, terminal.colour}))
+  for (std::string& line : plots::chart({{training_}, {validation_, kMagenta, 'o'}}, steps, losses, "steps",
+                                        {columns, rows, terminal.colour}))
     lines.push_back(std::move(line));
 }
 

@@ -79,8 +79,7 @@ TEST_CASE("the dots of a chart are at the values of the curve") {
   const int rows = 12, columns = 50;
   Series curve;
   for (int i = 0; i <= 100; ++i) curve.points.emplace_back(i, 3 + std::sin(i / 10.0));
-  const std::vector<std::string> lines =
-      chart({curve}, {0, 100, 0, 0}, {1.5, 4.5, 0, 0}, "steps", {columns, rows});
+  const std::vector<std::string> lines = chart({curve}, {0, 100}, {1.5, 4.5}, "steps", {columns, rows});
   REQUIRE(lines.size() == rows);
   const size_t margin = decoded(lines[0]).find_first_of(U"│┤") + 1;
   const Places places = dots({lines.begin(), lines.end() - 2}, margin);
@@ -97,14 +96,14 @@ TEST_CASE("the dots of a chart are at the values of the curve") {
 TEST_CASE("the labels of a chart are at their values") {
   // Marks at the ticks: each must be in the row, or the column, of its label.
   const int rows = 16, columns = 60;
-  Axis x{0, 500, 0, 0}, y{0, 5, 0, 0};
+  Range x{0, 500}, y{0, 5};
   Series marks{.points = {{0, 1}, {100, 2}, {200, 3}, {300, 4}, {400, 5}}, .mark = 'o'};
   const std::vector<std::string> lines = chart({marks}, x, y, "steps", {columns, rows});
   for (const std::string& line : lines) CHECK(decoded(line).size() <= columns);
   for (const auto& [step, loss] : marks.points) {
     const std::string label = std::to_string(static_cast<int>(loss));
-    const auto line = std::find_if(lines.begin(), lines.end(),
-                                   [&](const std::string& one) { return one.starts_with(label + " ┤"); });
+    const auto line =
+        std::ranges::find_if(lines, [&](const std::string& one) { return one.starts_with(label + " ┤"); });
     REQUIRE(line != lines.end());
     const size_t column = decoded(*line).find(U'o');
     REQUIRE(column != std::u32string::npos);
@@ -121,7 +120,7 @@ TEST_CASE("a chart of any size and any values is made") {
       for (const double size : {1e-320, 1e-9, 1.0, 1e12, 1e300}) {
         const Series curve{.points = {{size, 0}, {2 * size, size}, {3 * size, -size}}};
         const std::vector<std::string> lines =
-            chart({curve}, {size, 3 * size, 0, 0}, {-size, size, 0, 0}, "minutes", {columns, rows});
+            chart({curve}, {size, 3 * size}, {-size, size}, "minutes", {columns, rows});
         CHECK(lines.size() == static_cast<size_t>(std::max(3, rows)));
         for (const std::string& line : lines)
           if (columns >= 40) CHECK(decoded(line).size() <= static_cast<size_t>(columns));
