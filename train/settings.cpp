@@ -251,7 +251,6 @@ std::vector<Setting> make_settings() {
 }
 
 std::string typed(const std::string& value) { return value; }
-std::string typed(DType value) { return precision_name(value); }
 template <class T>
 requires requires(T value) { word(value); }
 std::string typed(T value) { return word(value); }
@@ -264,9 +263,6 @@ std::string typed(T value) {
   return concat(std::boolalpha, value);
 }
 
-bool is_finite(int64_t) { return true; }
-bool is_finite(double value) { return std::isfinite(value); }
-
 std::string text_of(const Setting::Range& range, bool is_whole) {
   if (is_whole) return concat("a whole number of at least ", range.least);
   if (std::isinf(range.most))
@@ -277,53 +273,38 @@ std::string text_of(const Setting::Range& range, bool is_whole) {
 
 constexpr double kMost = 1e15;  // of whole numbers: sums and products of a few fit into 64 bits
 
-/// Checks one value of a setting.
-class Checker {
- public:
-  explicit Checker(const Setting& row) : row_(row) {}
-
-  void operator()(bool) const {}
-  template <class T>
-  requires requires(T value) { word(value); }
-  void operator()(T) const {}
-  void operator()(DType value) const { (void)precision_name(value); }
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void operator()(T value) const {
-    if (static_cast<double>(value) > kMost && std::is_same_v<T, int64_t>)
-      refuse(concat("a whole number of at most ", static_cast<int64_t>(kMost)), concat(value));
-    if (!row_.options.range) return;
-    const Setting::Range& range = *row_.options.range;
-    const auto number = static_cast<double>(value);
-    if (!is_finite(value) || number < range.least || number > range.most ||
-        (number == range.least && !range.has_least) || (number == range.most && !range.has_most))
-      refuse(text_of(range, std::is_same_v<T, int64_t>), concat(value));
-  }
-  void operator()(const std::string& value) const {
-    const bool may_be_empty = row_.text(TrainConfig()).empty();
+/// Throws Error unless the row allows the value, or each value of a list.
+template <class T>
+void check(const Setting& row, const T& value) {
+  const auto refuse = [&](const std::string& wanted, const std::string& got) {
+    const std::string field = row.field();
+    fail("train", Option{field}, " must be ", wanted, ", got ", got, ".");
+  };
+  if constexpr (std::is_same_v<T, std::string>) {
+    const bool may_be_empty = row.text(TrainConfig()).empty();
     if (value.empty() && may_be_empty) return;
     std::vector<std::string> words;
-    if (row_.options.choices) words = row_.options.choices();
-    if (std::find(words.begin(), words.end(), value) != words.end()) return;
-    if (row_.has(kPath)) {
+    if (row.options.choices) words = row.options.choices();
+    if (std::ranges::find(words, value) != words.end()) return;
+    if (row.has(kPath)) {
       if (std::filesystem::path(value).is_absolute() && files::is_utf8(value)) return;
       words.emplace_back("an absolute path in UTF-8");
     }
     if (!words.empty()) refuse(listed(words), files::in_quotes(value));
+  } else if constexpr (requires { value.begin(); }) {
+    for (const auto& one : value) check(row, one);
+  } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    constexpr bool is_whole = std::is_same_v<T, int64_t>;
+    const auto number = static_cast<double>(value);
+    if (is_whole && number > kMost)
+      refuse(concat("a whole number of at most ", static_cast<int64_t>(kMost)), concat(value));
+    if (!row.options.range) return;
+    const Setting::Range& range = *row.options.range;
+    if (!std::isfinite(number) || number < range.least || number > range.most ||
+        (number == range.least && !range.has_least) || (number == range.most && !range.has_most))
+      refuse(text_of(range, is_whole), concat(value));
   }
-  template <class T>
-  void operator()(const std::vector<T>& values) const {
-    for (const T& value : values) (*this)(value);
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& wanted, const std::string& value) const {
-    const std::string field = row_.field();
-    fail("train", Option{field}, " must be ", wanted, ", got ", value, ".");
-  }
-
-  const Setting& row_;
-};
+}
 
 }  // namespace
 
@@ -336,7 +317,7 @@ bool Setting::is_list() const {
 
 std::string Setting::field() const {
   std::string name(options.field.empty() ? key : options.field);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
@@ -359,7 +340,7 @@ const std::vector<Setting>& settings() {
 }
 
 void check_settings(const TrainConfig& config) {
-  for (const Setting& row : settings()) row.visit(config, Checker(row));
+  for (const Setting& row : settings()) row.visit(config, [&](const auto& value) { check(row, value); });
 }
 
 }  // namespace gradus::train

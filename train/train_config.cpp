@@ -150,8 +150,7 @@ void TrainConfig::change_steps(int64_t done, int64_t to) {
 
 std::string_view usual_preset(std::string_view arch) {
   const std::vector<models::Preset>& presets = models::architecture(arch).presets;
-  return std::find_if(presets.begin(), presets.end(),
-                      [](const models::Preset& one) { return one.least_tokens; })
+  return std::ranges::find_if(presets, [](const models::Preset& one) { return one.least_tokens.has_value(); })
       ->name;
 }
 

@@ -45,7 +45,7 @@ template <class E>
 requires requires(E value) { words(value); }
 bool set_word(E& value, std::string_view name) {
   const Words all = words(value);
-  const auto found = std::find(all.begin(), all.end(), name);
+  const auto found = std::ranges::find(all, name);
   if (found != all.end()) value = static_cast<E>(found - all.begin());
   return found != all.end();
 }

@@ -33,9 +33,7 @@ void read(const files::Field& field, std::vector<T>& values) {
 
 void write(nlohmann::ordered_json& json, const Setting& row, const TrainConfig& config) {
   row.visit(config, [&]<class T>(const T& value) {
-    if constexpr (std::is_same_v<T, DType>)
-      json[std::string(row.key)] = precision_name(value);
-    else if constexpr (std::is_enum_v<T>)
+    if constexpr (std::is_enum_v<T>)
       json[std::string(row.key)] = word(value);
     else
       json[std::string(row.key)] = value;

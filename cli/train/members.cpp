@@ -71,7 +71,6 @@ void check_folder(const TrainFlags& flags) {
 }
 
 std::string typed(const std::string& value) { return value; }
-std::string typed(DType value) { return train::precision_name(value); }
 template <class T>
 std::string typed(const T& value) {
   if constexpr (std::is_enum_v<T>) return train::word(value);
@@ -225,7 +224,7 @@ void check_members(const TrainFlags& flags) {
   check_apart("--profile", !flags.profile.empty());
   check_apart("--stop-after", flags.stop_after > 0);
   const auto& text = flags.config.text;
-  check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
+  check_apart("--text -", std::ranges::find(text, "-") != text.end());
   check_apart("--val-text -", flags.config.val_text == "-");
 }
 
@@ -274,7 +273,7 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
   std::vector<std::string> words;
   for (const train::Setting& row : train::settings()) {
-    if (!flags.is_given(row.key) || std::find(but.begin(), but.end(), row.key) != but.end()) continue;
+    if (!flags.is_given(row.key) || std::ranges::find(but, row.key) != but.end()) continue;
     const std::string flag = concat("--", row.key);
     row.visit(flags.config, [&]<class T>(const T& value) {
       if constexpr (std::is_same_v<T, bool>) {

@@ -86,15 +86,13 @@ std::string introduction(const PreparedRun& prepared) {
                                  static_cast<double>(training_tokens),
                              1),
                     " times; corrected on the way");
-  return lines + concat("\nrun     ", prepared.folder->path().string(), ", ", num_threads(), " thread",
-                        num_threads() == 1 ? "" : "s",
-                        prepared.ranks > 1 ? concat(" on each of ", prepared.ranks, " ranks") : "",
-                        config.precision == DType::float32
-                            ? ""
-                            : ", products in " + train::precision_name(config.precision),
-                        steps_done > 0 ? concat(", resumed after step ", steps_done) : "", "\npage    ",
-                        (prepared.folder->path() / "report.html").string(),
-                        ", which follows the run in a browser");
+  return lines +
+         concat("\nrun     ", prepared.folder->path().string(), ", ", num_threads(), " thread",
+                num_threads() == 1 ? "" : "s",
+                prepared.ranks > 1 ? concat(" on each of ", prepared.ranks, " ranks") : "",
+                config.precision == DType::float32 ? "" : ", products in " + train::word(config.precision),
+                steps_done > 0 ? concat(", resumed after step ", steps_done) : "", "\npage    ",
+                (prepared.folder->path() / "report.html").string(), ", which follows the run in a browser");
 }
 
 /// Writes the first example of a batch up to the first token that counts, and the model's answer.
@@ -102,8 +100,7 @@ void write_answer(const data::Batch& batch, const models::Decoder& model, const 
                   int64_t tokens, Generator& stream, std::ostream& out) {
   std::vector<int64_t> prompt = batch.x.select(0, 0).to_vector<int64_t>();
   const std::vector<int64_t> targets = batch.y.select(0, 0).to_vector<int64_t>();
-  const auto first =
-      std::find_if(targets.begin(), targets.end(), [](int64_t y) { return y != data::kNoTarget; });
+  const auto first = std::ranges::find_if(targets, [](int64_t y) { return y != data::kNoTarget; });
   prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
   out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
   write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
@@ -120,13 +117,12 @@ void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
 /// The record of the machine and the model in the log.
 train::StartReport start_of(const PreparedRun& prepared) {
   const Machine machine = this_machine();
-  return {
-      .version = GRADUS_VERSION,
-      .machine = concat(machine.cpu, ", ", num_threads(), num_threads() == 1 ? " thread" : " threads", ", ",
-                        machine.level, machine.units.empty() ? "" : " with " + machine.units, ", ",
-                        machine.blas, ", products in ", train::precision_name(prepared.config().precision)),
-      .model = model_text(prepared.config()),
-      .bytes_per_token = prepared.bytes_per_token};
+  return {.version = GRADUS_VERSION,
+          .machine = concat(machine.cpu, ", ", num_threads(), num_threads() == 1 ? " thread" : " threads",
+                            ", ", machine.level, machine.units.empty() ? "" : " with " + machine.units, ", ",
+                            machine.blas, ", products in ", train::word(prepared.config().precision)),
+          .model = model_text(prepared.config()),
+          .bytes_per_token = prepared.bytes_per_token};
 }
 
 /// report.html in the folder of a run, if the program has the annex of pages. Until the end of this object

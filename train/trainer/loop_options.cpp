@@ -28,11 +28,11 @@ void LoopOptions::validate() const {
     fail("train", Option{"clip"}, " must be a finite number of at least 0, got ", clip, ".");
   check_count("seed", seed, 0);
   if (!(ema >= 0 && ema < 1)) fail("train", Option{"ema"}, " must be in [0, 1), got ", ema, ".");
-  (void)precision_name(precision);  // throws for other dtypes
-  (void)precision_name(wire);
+  (void)word(precision);  // throws for other dtypes
+  (void)word(wire);
   if (precision == DType::bfloat16)
     kernels::needed(kernels::fast_kernels().multiply_rounded, "train", Option{"precision"}, " ",
-                    precision_name(precision));
+                    word(precision));
   check_count("eval_every", eval_every, 1);
   check_count("patience", patience, 0);
   check_count("save_every", save_every, 1);

@@ -24,7 +24,7 @@ DType precision_from(std::string_view wanted) {
   fail("train", Option{"precision"}, " must be float32 or bf16, got '", wanted, "'.");
 }
 
-std::string precision_name(DType dtype) {
+std::string word(DType dtype) {
   for (const auto& [name, known] : kPrecisions)
     if (known == dtype) return std::string(name);
   fail("train", Option{"precision"}, " must be float32 or bfloat16, got ", name(dtype), ".");

@@ -16,6 +16,6 @@ std::vector<std::string> precision_names();  ///< float32, bf16
 DType precision_from(std::string_view name);
 
 /// The name of a precision. Throws Error for another dtype.
-std::string precision_name(DType dtype);
+std::string word(DType dtype);
 
 }  // namespace gradus::train
