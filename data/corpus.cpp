@@ -1,13 +1,10 @@
 #include "gradus/data/corpus.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "gradus/data/stories.hpp"
 #include "gradus/files/error.hpp"
@@ -16,8 +13,6 @@
 
 namespace gradus::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kKjvSize = 4'137'850;
 constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d";
@@ -30,8 +25,6 @@ std::string read_all(std::FILE* file) {
   while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
   return bytes;
 }
-
-bool is_kjv(std::string_view text) { return text.size() == kKjvSize && files::sha256(text) == kKjvSha256; }
 
 /// The lines without their first word, the name of the verse ("Ge1:1 In the beginning ...").
 std::string without_tags(std::string_view lines) {
@@ -55,10 +48,9 @@ std::string make_kjv() {
   std::string text = without_tags(read_all(pipe));
   if (::pclose(pipe) != 0)
     fail("kjv", "the program `bible` must be installed and run, got none that does.", hint);
-  if (!is_kjv(text)) {
+  if (const std::string sha256 = files::sha256(text); sha256 != kKjvSha256)
     fail("kjv", "`bible` must write the text of ", kKjvSize, " bytes with sha256 ", kKjvSha256.substr(0, 12),
-         "..., got ", text.size(), " bytes with ", files::sha256(text).substr(0, 12), "....", hint);
-  }
+         "..., got ", text.size(), " bytes with ", sha256.substr(0, 12), "....", hint);
   return text;
 }
 
@@ -66,31 +58,16 @@ Corpus load_kjv() {
   return {.name = "kjv",
           .text = make_kjv(),
           .sha256 = std::string(kKjvSha256),
-          .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text",
-          .entropy = {},
-          .warning = ""};
+          .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text"};
 }
 
 Corpus load_stories() {
-  std::string text = write_stories();
-  std::string checksum = files::sha256(text);
-  return {.name = "stories",
-          .text = std::move(text),
-          .sha256 = std::move(checksum),
-          .source = "Stories written by gradus from its own grammar (under the licence of gradus)",
-          .entropy = kStoriesEntropy,
-          .warning = ""};
-}
-
-bool on_path(std::string_view program) {
-  const char* path = std::getenv("PATH");
-  std::string_view folders = path ? path : "";
-  while (!folders.empty()) {
-    const size_t end = std::min(folders.find(':'), folders.size());
-    if (::access((fs::path(folders.substr(0, end)) / program).c_str(), X_OK) == 0) return true;
-    folders.remove_prefix(std::min(end + 1, folders.size()));
-  }
-  return false;
+  Corpus corpus{.name = "stories",
+                .text = write_stories(),
+                .source = "Stories written by gradus from its own grammar (under the licence of gradus)",
+                .entropy = kStoriesEntropy};
+  corpus.sha256 = files::sha256(corpus.text);
+  return corpus;
 }
 
 }  // namespace
@@ -114,6 +91,6 @@ Corpus default_corpus() {
   }
 }
 
-bool kjv_available() { return on_path("bible"); }
+bool kjv_available() { return std::system("command -v bible >/dev/null 2>&1") == 0; }
 
 }  // namespace gradus::data

@@ -15,12 +15,12 @@ namespace gradus::data {
 
 /// A text with its origin.
 struct Corpus {
-  std::string name;               ///< as in corpus_names()
-  std::string text;               ///< the whole text
-  std::string sha256;             ///< of the bytes of the files (text.hpp)
-  std::string source;             ///< one line: its origin and licence
-  std::optional<double> entropy;  ///< nats per character, if known: no model can have a lower expected loss
-  std::string warning;            ///< one line for the user, or ""
+  std::string name;                 ///< as in corpus_names()
+  std::string text;                 ///< the whole text
+  std::string sha256{};             ///< of the bytes of the files, as sha256sum prints it
+  std::string source;               ///< one line: its origin and licence
+  std::optional<double> entropy{};  ///< nats per character, if known: no model can have a lower expected loss
+  std::string warning{};            ///< one line for the user, or ""
 };
 
 /// The names of the corpora: kjv and stories.

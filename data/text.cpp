@@ -4,7 +4,6 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/hashes.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
 
@@ -46,8 +45,7 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   }
   if (error) fail("text", folder, " must be readable, got '", error.message(), "'.");
   if (files.empty()) fail("text", folder, " must have files in it whose names end in .txt, got none.");
-  std::sort(files.begin(), files.end(),
-            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  std::ranges::sort(files, [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return files;
 }
 
@@ -122,7 +120,6 @@ std::string Text::note() const {
 Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
   Text result;
   for (const Source& source : sources) result.text += source.bytes;
-  result.sha256 = files::sha256(result.text);
   for (const Source& source : sources) {
     const Content content = content_of(source);
     if (rules.characters && content == Content::utf16)
@@ -133,7 +130,7 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
   }
   if (!rules.characters) return result;
 
-  result.marks = std::count_if(sources.begin(), sources.end(), has_mark);
+  result.marks = std::ranges::count_if(sources, has_mark);
   if (result.marks > 0) {
     result.text.clear();
     for (const Source& source : sources)
@@ -251,8 +248,8 @@ Content content_of(const Source& source) {
 
 bool are_examples(const std::vector<Source>& sources) {
   const auto is = [](const Source& source) { return content_of(source) == Content::examples; };
-  const auto other = std::adjacent_find(sources.begin(), sources.end(),
-                                        [&](const Source& a, const Source& b) { return is(a) != is(b); });
+  const auto other =
+      std::ranges::adjacent_find(sources, [&](const Source& a, const Source& b) { return is(a) != is(b); });
   if (other != sources.end())
     fail("text", "texts must all be JSONL or none, got ", other->name, " and ", (other + 1)->name,
          ", of which one is.");

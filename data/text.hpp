@@ -2,8 +2,7 @@
 //
 // A tokenizer of characters would learn byte order marks and CR as characters, which prompts do not have. Its
 // text must therefore be UTF-8; a byte order mark at the start of a file is dropped, and the line ends CR LF
-// and CR become LF. Other tokenizers read every byte unchanged. The checksum covers the bytes of the files,
-// as sha256sum does.
+// and CR become LF. Other tokenizers read every byte unchanged.
 //
 // A text is treated here and by Tokenizer alone, the same for every verb: what is text and what are examples,
 // line ends, the tokens before a text (encode_from_start), those that end it (eos), the bytes that count
@@ -56,7 +55,6 @@ struct Source {
 /// A text made from sources.
 struct Text {
   std::string text;       ///< for the tokenizer
-  std::string sha256;     ///< of the sources' bytes, joined
   int64_t marks = 0;      ///< byte order marks that were dropped
   int64_t line_ends = 0;  ///< CR LF and CR, which became LF
   std::string other;      ///< which source looks like JSON or UTF-16, but was read as a text; or ""

@@ -57,16 +57,9 @@ Tokenizer Tokenizer::make(std::string_view kind, std::string_view text, int64_t 
   if (kind == "char") return characters(text);
   if (kind == "byte") return bytes();
   if (kind != "bpe") fail("tokenizer", "the kind must be char, byte or bpe, got '", kind, "'.");
-  pairs::WordCounts words;
-  words.add(text);
-  return learn(words, vocab_size);
-}
-
-Tokenizer Tokenizer::learn(const pairs::WordCounts& words, int64_t vocab_size) {
-  if (vocab_size < kLeastPairs || vocab_size > kMostPairs)
-    fail("tokenizer", Option{"vocab"}, " must be a number of tokens in [", kLeastPairs, ", ", kMostPairs,
-         "], got ", vocab_size, ".");
-  return Tokenizer(pairs::learn(words, vocab_size, kEndOfText));
+  PairTrainer trainer;
+  trainer.add(text);
+  return trainer.train(vocab_size);
 }
 
 std::string_view Tokenizer::kind() const { return pairs_ ? "bpe" : characters_.empty() ? "byte" : "char"; }
@@ -95,8 +88,8 @@ Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
   std::vector<std::string> added;
   for (const std::string& text : texts) {
     const auto is_text = [&](int32_t token) { return text_of(token) == text; };
-    if (std::any_of(known.begin(), known.end(), is_text)) continue;
-    if (std::find(added.begin(), added.end(), text) != added.end()) continue;
+    if (std::ranges::any_of(known, is_text)) continue;
+    if (std::ranges::find(added, text) != added.end()) continue;
     if (text.empty() || !files::is_utf8(text) || token_of(text))
       fail("tokenizer", "a special token must have a text, in UTF-8, that no other token has, got ",
            files::in_quotes(text), ".");
@@ -114,9 +107,9 @@ Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
 
 Tokenizer Tokenizer::cut_to(int64_t size) const {
   const std::vector<int32_t> specials = special_tokens();
-  const auto more = std::count_if(specials.begin(), specials.end(), [&](int32_t one) { return one >= size; });
+  const auto more = std::ranges::count_if(specials, [&](int32_t one) { return one >= size; });
   const std::vector<int32_t> ends = eos();
-  const bool is_used = std::any_of(ends.begin(), ends.end(), [&](int32_t one) { return one >= size; });
+  const bool is_used = std::ranges::any_of(ends, [&](int32_t one) { return one >= size; });
   if (!pairs_ || more == 0 || more != vocab_size() - size || is_used) return *this;
   Tokenizer result(pairs_->cut_to(static_cast<size_t>(size)));
   result.files_ = files_;
@@ -130,7 +123,7 @@ bool Tokenizer::operator==(const Tokenizer& other) const {
 }
 
 bool Tokenizer::has(char32_t character) const {
-  return characters_.empty() || std::binary_search(characters_.begin(), characters_.end(), character);
+  return characters_.empty() || std::ranges::binary_search(characters_, character);
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
@@ -151,7 +144,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   int64_t place = 0;
   for_each_character("encode", text, [&](char32_t c) {
     ++place;
-    const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
+    const auto found = std::ranges::lower_bound(characters_, c);
     const bool is_known = found != characters_.end() && *found == c;
     if (!is_known && unknown.insert(c).second && unknown.size() <= kNamed)
       named += concat(named.empty() ? "" : ", ", files::quoted(c), ", at character ", place);
@@ -220,7 +213,7 @@ int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
   const std::vector<int32_t> specials = special_tokens();
   int64_t count = 0;
   for (const int32_t token : tokens)
-    if (!std::binary_search(specials.begin(), specials.end(), token))
+    if (!std::ranges::binary_search(specials, token))
       count += std::ssize(pairs_ ? pairs_->text(token) : text_of(token));
   return count;
 }
@@ -230,7 +223,12 @@ PairTrainer::~PairTrainer() = default;
 
 void PairTrainer::add(std::string_view text) { words_->add(text); }
 
-Tokenizer PairTrainer::train(int64_t vocab_size) const { return Tokenizer::learn(*words_, vocab_size); }
+Tokenizer PairTrainer::train(int64_t vocab_size) const {
+  if (vocab_size < Tokenizer::kLeastPairs || vocab_size > Tokenizer::kMostPairs)
+    fail("tokenizer", Option{"vocab"}, " must be a number of tokens in [", Tokenizer::kLeastPairs, ", ",
+         Tokenizer::kMostPairs, "], got ", vocab_size, ".");
+  return Tokenizer::of_pairs(pairs::learn(*words_, vocab_size, kEndOfText));
+}
 
 std::string DecodeStream::step(int32_t token) {
   const int32_t one[] = {token};

@@ -147,7 +147,6 @@ class Tokenizer {
   bool operator==(const Tokenizer& other) const;  ///< whether tokens and rules are equal
 
  private:
-  friend class PairTrainer;
   explicit Tokenizer(std::u32string characters, std::vector<std::string> specials = {})
       : characters_(std::move(characters)), specials_(std::move(specials)) {}
   explicit Tokenizer(pairs::BytePairs pairs);
@@ -160,7 +159,6 @@ class Tokenizer {
                        const std::filesystem::path& folder) const;
   friend Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
   friend std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
-  static Tokenizer learn(const pairs::WordCounts& words, int64_t vocab_size);
   void check_tokens(std::span<const int32_t> tokens) const;
 
   /// The number of characters or bytes, which come before specials_.
