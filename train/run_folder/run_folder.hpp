@@ -1,19 +1,4 @@
-// RunFolder: the files of a training run, in open formats.
-//
-//   model.safetensors      the best model so far; the decoder has a config.json too, as Hugging Face's
-//                          transformers reads GPT-2 or Llama
-//   adapter_model.safetensors, adapter_config.json
-//                          instead of it if adapters are trained (models/stored/adapter.hpp)
-//   vocab.json             the tokenizer, if there is one, and its other files: merges.txt, tokenizer.json,
-//                          tokenizer_config.json (data/tokenizer.hpp)
-//   train.json             the settings: every flag of `gradus train`, or the LoopOptions of a recipe
-//   metrics.jsonl          a line for each step and evaluation
-//   last/                  the newest state, from which a run resumes: the files above, and
-//     optimizer.safetensors    the optimizer's moments
-//     trainer.json             step, best loss, random streams, checksum of the text
-//   kept/step-N/           on request, last/ as it was after step N
-//   checksums.sfv, last/checksums.sfv    of the files in the same folder, except metrics.jsonl
-//   .lock                  see run_lock.hpp
+// RunFolder: the files of a training run, in open formats, which docs/run-folder.md lists.
 //
 // A file appears under its name only when it is whole, and last/ only when all of its files are: after a
 // crash at any moment a run can resume, and readers, which take no lock, find files that belong together.

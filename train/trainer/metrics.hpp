@@ -101,22 +101,13 @@ inline constexpr Metric<EvalReport> kEvalMetrics[] = {
     {"val_loss", "val/loss", "val", [](const EvalReport& report) { return report.val_loss; }},
 };
 
-/// {"event":"start","step":..,"version":..,"machine":..,"model":..,"bytes_per_token":..}
-std::string to_json(const StartReport& report);
-/// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}, with
-/// kStepMetrics
-std::string to_json(const StepReport& report);
-/// {"event":"eval","step":..,"val_loss":..,"tokens":..,"peak_bytes":..,"elapsed_s":..}
-std::string to_json(const EvalReport& report);
-/// {"event":"layers","step":..,"parameters":{NAME:[norm,grad_norm,update_norm],..},"examples":..,
-/// "part_examples":..,"part_grad_norm":..,"elapsed_s":..}; a norm that is not known is null.
-std::string to_json(const LayerReport& report);
-/// {"event":"done","steps":..,"val_loss":..,"val_tokens":..,"seconds":..,"tokens_per_s":..,"out":..};
-/// val_loss may be null; the event of a stopped run is "stopped".
-std::string to_json(const RunReport& report, const std::filesystem::path& out);
-
-/// {"event":"sample","step":..,"text":..}, with generated text
-std::string sample_to_json(int64_t step, const std::string& text);
+// The lines of metrics.jsonl (docs/run-folder.md).
+std::string to_json(const StartReport& report);                                  ///< the event start
+std::string to_json(const StepReport& report);                                   ///< step, with kStepMetrics
+std::string to_json(const EvalReport& report);                                   ///< eval, with kEvalMetrics
+std::string to_json(const LayerReport& report);                                  ///< layers
+std::string to_json(const RunReport& report, const std::filesystem::path& out);  ///< done, or stopped
+std::string sample_to_json(int64_t step, const std::string& text);               ///< sample
 
 /// The lines of a log that are complete records of steps up to `step`; with `is_over`, also the record that
 /// ends the run after that step.
