@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -50,17 +51,10 @@ CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds boun
 /// Makes the option take numbers only. Throws Error with verb, flag and value for other text.
 CLI::Option* number(const CLI::App& verb, CLI::Option* option);
 
-namespace detail {
-template <class T>
-struct ValueOf {
-  using type = T;
-};
-template <class T>
-requires requires { typename T::value_type; }
-struct ValueOf<T> {
-  using type = typename T::value_type;
-};
-}  // namespace detail
+/// Whether T is V, or several or optional V.
+template <class T, class V>
+inline constexpr bool kIsOf =
+    std::is_same_v<T, V> || std::is_same_v<T, std::vector<V>> || std::is_same_v<T, std::optional<V>>;
 
 /// Adds a flag with a value, which the help calls `unit`. The last of several values counts, unless
 /// `value` is a list. An int64_t must be a whole number within bounds, a double a number.
@@ -68,9 +62,8 @@ template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
                        const std::string& help, Bounds bounds = {}) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
-  using Value = typename detail::ValueOf<T>::type;
-  if constexpr (std::is_same_v<Value, int64_t>) whole_number(verb, option, bounds);
-  if constexpr (std::is_floating_point_v<Value>) number(verb, option);
+  if constexpr (kIsOf<T, int64_t>) whole_number(verb, option, bounds);
+  if constexpr (kIsOf<T, double>) number(verb, option);
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;
 }

@@ -23,19 +23,14 @@
 namespace gradus::cli {
 namespace {
 
-/// The first of these fields in /proc/cpuinfo; empty if there is none.
-std::string of_cpu(std::initializer_list<std::string_view> names) {
+/// The first of these fields in /proc/cpuinfo, or `unknown`.
+std::string of_cpu(std::initializer_list<std::string_view> names, const char* unknown = "") {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);)
     for (const std::string_view name : names)
       if (const size_t colon = line.find(": "); line.starts_with(name) && colon != line.npos)
         return line.substr(colon + 2);
-  return "";
-}
-
-std::string cpu_name() {
-  const std::string name = of_cpu({"model name"});
-  return name.empty() ? "an unknown processor" : name;
+  return unknown;
 }
 
 /// Instructions for products of 8-bit or 16-bit numbers.
@@ -45,8 +40,7 @@ std::string units() {
   std::istringstream flags(of_cpu({"flags", "Features"}));
   std::string found;
   for (std::string flag; flags >> flag;)
-    if (std::find(std::begin(kUnits), std::end(kUnits), flag) != std::end(kUnits))
-      found += (found.empty() ? "" : " ") + flag;
+    if (std::ranges::find(kUnits, flag) != std::end(kUnits)) found += (found.empty() ? "" : " ") + flag;
   return found;
 }
 
@@ -68,13 +62,10 @@ double load() {
   return ::getloadavg(&minute, 1) == 1 ? minute : 0;
 }
 
-std::string level_name(std::string_view level) {
-  return concat(level.starts_with('v') ? "x86-64-" : "", level);
-}
-
 std::string level() {
-  const char* chosen = std::getenv("GRADUS_LEVEL");
-  return level_name(chosen ? chosen : kernels::isa_name(kernels::available_isas().front()));
+  const char* const chosen = std::getenv("GRADUS_LEVEL");
+  const std::string_view name = chosen ? chosen : kernels::isa_name(kernels::available_isas().front());
+  return concat(name.starts_with('v') ? "x86-64-" : "", name);
 }
 
 /// Bytes per second.
@@ -102,7 +93,7 @@ std::string compiler() {
 }  // namespace
 
 Machine this_machine() {
-  return {.cpu = cpu_name(),
+  return {.cpu = of_cpu({"model name"}, "an unknown processor"),
           .cores = kernels::available_cores(),
           .load = load(),
           .date = today(),
