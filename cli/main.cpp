@@ -30,7 +30,7 @@ namespace gradus::cli {
 namespace {
 
 int complain(std::string message, int code) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::ranges::replace(message, '\n', ' ');
   const int rank = mpi::launched_rank();
   // Rank 0 reports an error of all ranks; its end then ends the others.
   if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));

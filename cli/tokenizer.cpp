@@ -288,8 +288,7 @@ Tokens longest(const Tokenizer& tokenizer, size_t count) {
   Tokens all(static_cast<size_t>(tokenizer.vocab_size()));
   std::iota(all.begin(), all.end(), 0);
   const Tokens specials = tokenizer.special_tokens();
-  std::erase_if(all,
-                [&](int32_t token) { return std::binary_search(specials.begin(), specials.end(), token); });
+  std::erase_if(all, [&](int32_t token) { return std::ranges::binary_search(specials, token); });
   count = std::min(count, all.size());
   const auto bytes = [&](int32_t token) { return tokenizer.byte_count({&token, 1}); };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),

@@ -148,9 +148,9 @@ const ChatFormatRow& chat_format_of(std::string_view text) {
   const std::string digest = files::sha256(normalized(text)).substr(0, 16);
   const auto& rows = chat_formats();
   for (const ChatFormatRow& row : rows)
-    if (std::find(row.templates.begin(), row.templates.end(), digest) != row.templates.end()) return row;
+    if (std::ranges::find(row.templates, digest) != row.templates.end()) return row;
   const auto less = [&](const auto& a, const auto& b) { return likeness(a, text) < likeness(b, text); };
-  const std::string_view nearest = std::max_element(rows.begin(), rows.end(), less)->name;
+  const std::string_view nearest = std::ranges::max_element(rows, less)->name;
   fail("chat", "the chat template must be a known one, whose text is never executed, got another, ", digest,
        ", which begins ", files::in_quotes(text), ". Hint: the nearest format is ", nearest, "; ",
        Option{"chat-format"}, " ", nearest, " chooses it, where it writes the same.");

@@ -105,9 +105,9 @@ void ExampleList::add(const Example& example) {
   Store& store = *store_;
   const std::vector<int32_t>& tokens = example.tokens;
   const auto high = [](int32_t token) { return static_cast<uint16_t>(static_cast<uint32_t>(token) >> 16); };
-  if (!store.high.empty() || std::any_of(tokens.begin(), tokens.end(), high)) {
+  if (!store.high.empty() || std::ranges::any_of(tokens, high)) {
     store.high.resize(store.low.size());
-    std::transform(tokens.begin(), tokens.end(), std::back_inserter(store.high), high);
+    std::ranges::transform(tokens, std::back_inserter(store.high), high);
   }
   store.low.insert(store.low.end(), tokens.begin(), tokens.end());  // the low 16 bits
   store.counts.insert(store.counts.end(), example.counts.begin(), example.counts.end());

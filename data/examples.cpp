@@ -130,8 +130,7 @@ Examples read_examples(const Records& records, const Tokenizer& tokenizer, const
   };
   std::optional<ChatFormat> chat;
   const auto is_text = [](const Records::Record& record) { return record.kind == Records::Kind::text; };
-  if (!std::all_of(records.all.begin(), records.all.end(), is_text))
-    chat = ChatFormat::of(tokenizer, rules.chat_format);
+  if (!std::ranges::all_of(records.all, is_text)) chat = ChatFormat::of(tokenizer, rules.chat_format);
   for (const Records::Record& record : records.all) {
     if (record.kind == Records::Kind::conversation && !chat)
       fail("examples", place(record),

@@ -243,14 +243,13 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
         added[number] = token_text(token);
         const auto special = token.given("special");
         if (special && !special->flag() &&
-            (number >= vocab_size() || std::count(specials.begin(), specials.end(), number) > 0))
+            (number >= vocab_size() || std::ranges::count(specials, number) > 0))
           special->refuse("must be true, unless tokenizer.json has it as false.");
       }
   });
   Tokenizer result = with_added(added, folder);
   const auto end_with = [&](int32_t token) {
-    if (std::find(files->eos.begin(), files->eos.end(), token) == files->eos.end())
-      files->eos.push_back(token);
+    if (std::ranges::find(files->eos, token) == files->eos.end()) files->eos.push_back(token);
   };
   bool has_no_bos = false;  // which its own file says
   read(kTokenizerConfig, [&](const files::Field& config) {

@@ -54,7 +54,7 @@ std::string_view other_format(const files::StableFile& file) {
   file.read(0, begin.data(), std::ssize(begin));
   const auto is_of_text = [](unsigned char c) { return (c >= ' ' && c != 0x7F) || (c >= '\t' && c <= '\r'); };
   const bool is_text =
-      begin.size() >= 8 && std::all_of(begin.begin(), begin.end(), is_of_text) &&
+      begin.size() >= 8 && std::ranges::all_of(begin, is_of_text) &&
       files::is_utf8(std::string_view(begin).substr(0, begin.size() - files::unfinished(begin)));
   if (begin.starts_with(kNumpy)) return "a file of NumPy. Hint: array.tofile(path) writes the numbers alone.";
   return is_text ? "a text." : "";

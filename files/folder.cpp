@@ -117,7 +117,7 @@ std::string to_text(const Checksums& checksums) {
 Checksums checksums_from_text(std::string_view text, const fs::path& file) {
   Checksums checksums = parse(text);
   const auto leads_away = [](const auto& entry) { return entry.first.find('/') != std::string::npos; };
-  if (to_text(checksums) != text || std::any_of(checksums.begin(), checksums.end(), leads_away))
+  if (to_text(checksums) != text || std::ranges::any_of(checksums, leads_away))
     fail("checksum", file.string(), " must be the list that was saved, got another.", kHint);
   return checksums;
 }

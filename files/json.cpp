@@ -24,7 +24,7 @@ std::string shown_number(double value) {
 /// A key as a part of a place: in quotes unless it is a plain word.
 std::string shown_key(std::string_view key) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
-  const bool plain = !key.empty() && key.size() <= 60 && std::all_of(key.begin(), key.end(), is_plain);
+  const bool plain = !key.empty() && key.size() <= 60 && std::ranges::all_of(key, is_plain);
   return plain ? std::string(key) : in_quotes(key);
 }
 
@@ -103,7 +103,7 @@ class JsonParser {
 
   [[noreturn]] void refuse(size_t at, std::string_view why) const {
     const std::string_view before = text_.substr(0, at), rest = text_.substr(at);
-    const auto line = first_line_ + std::count(before.begin(), before.end(), '\n');
+    const auto line = first_line_ + std::ranges::count(before, '\n');
     const auto size = static_cast<size_t>(std::max(first_code_point(rest).size, 1));
     fail(json_.op_, plain(json_.file_), " must be JSON, got ",
          rest.empty() ? "the end" : in_quotes(rest.substr(0, size)), " at line ", line, ", column ",
@@ -137,8 +137,8 @@ class JsonParser {
     std::vector<std::string_view> keys;
     for (size_t key = object + 1; key < json_.nodes_.size(); key = json_.next(key + 1))
       keys.push_back(json_.text_of(json_.nodes_[key]));
-    std::sort(keys.begin(), keys.end());
-    if (const auto twice = std::adjacent_find(keys.begin(), keys.end()); twice != keys.end())
+    std::ranges::sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
       fail(json_.op_, plain(json_.file_), " must have different keys in an object, got ", in_quotes(*twice),
            " twice.");
   }
@@ -292,14 +292,14 @@ std::vector<std::string> Field::texts() const {
 
 void Field::must_have_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : members())
-    if (std::find(known.begin(), known.end(), key) == known.end())
+    if (std::ranges::find(known, key) == known.end())
       refuse("must have no field ", in_quotes(key), ". Hint: it may have ", joined(known), ".");
 }
 
 void check_members(const Field& object, std::span<const std::string_view> known,
                    std::span<const Harmless> harmless, bool is_false_usual) {
   for (const auto& [key, value] : object.members()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::ranges::find(known, key) != known.end()) continue;
     const std::string name = concat(" ", key, " "), with_value = concat(" ", key, "=", value.shown(), " ");
     const auto is_it = [&](const Harmless& one) {
       const std::string names = concat(" ", one.names);
@@ -308,7 +308,7 @@ void check_members(const Field& object, std::span<const std::string_view> known,
     const bool is_empty = value.is_null() || (is_false_usual && value.is_flag() && !value.flag()) ||
                           (value.is_text() && value.text().empty()) ||
                           ((value.is_list() || value.is_object()) && value.size() == 0);
-    if (is_empty || std::any_of(harmless.begin(), harmless.end(), is_it)) continue;
+    if (is_empty || std::ranges::any_of(harmless, is_it)) continue;
     value.refuse("is not read and may change the meaning; it must be left out, got ", value.shown(), ".");
   }
 }

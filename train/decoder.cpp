@@ -42,8 +42,7 @@ std::unique_ptr<Optimizer> make_optimizer(const models::Decoder& model, const Tr
                                                                 .momentum = config.momentum,
                                                                 .weight_decay = config.weight_decay,
                                                                 .groups = config.parameter_groups()});
-  if (std::none_of(parameters.begin(), parameters.end(),
-                   [](const NamedParameter& p) { return p.second.requires_grad(); }))
+  if (std::ranges::none_of(parameters, [](const NamedParameter& p) { return p.second.requires_grad(); }))
     fail("train", Option{"freeze"}, " must leave a parameter to train, got patterns that match all.");
   return optimizer;
 }

@@ -66,10 +66,9 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
   bytes.parameters = bytes.gradients = bytes.packed = 0;
   for (const NamedParameter& one : model.named_parameters()) {
     const auto& [name, parameter] = one;
-    const bool is_trained =
-        parameter.requires_grad() && std::none_of(groups.begin(), groups.end(), [&](const auto& g) {
-          return g.frozen && nn::matches(g.pattern, one.first);
-        });
+    const bool is_trained = parameter.requires_grad() && std::ranges::none_of(groups, [&](const auto& g) {
+                              return g.frozen && nn::matches(g.pattern, one.first);
+                            });
     const bool is_stored = !is_trained && parameter.dim() == 2 && is_storage(frozen);
     const auto values = static_cast<double>(parameter.numel());
     bytes.parameters += values * (is_stored ? stored_size(frozen) : 4);

@@ -17,7 +17,7 @@ namespace {
 
 /// log(sum of exp(x))
 double log_sum(const std::vector<double>& x) {
-  const double largest = *std::max_element(x.begin(), x.end());
+  const double largest = *std::ranges::max_element(x);
   double sum = 0;
   for (const double value : x) sum += std::exp(value - largest);
   return std::log(sum) + largest;
@@ -151,7 +151,7 @@ void TextReader::read(int64_t token) {
     m.probabilities = models::next_token_probabilities(logits.select(0, 0), {});
   }
   if (full) window_ = {token};
-  std::fill(probabilities_.begin(), probabilities_.end(), 0.0);
+  std::ranges::fill(probabilities_, 0.0);
   for (const Member& m : members_) {
     const double weight = std::exp(m.weight - log_sum(weights));
     for (size_t t = 0; t < probabilities_.size(); ++t) probabilities_[t] += weight * m.probabilities[t];

@@ -61,8 +61,7 @@ std::vector<AddedVerb> add_verbs(CLI::App& app, std::span<const Verb> verbs, con
 }
 
 const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added) {
-  const auto verb =
-      std::find_if(added.begin(), added.end(), [](const AddedVerb& v) { return v.app->parsed(); });
+  const auto verb = std::ranges::find_if(added, [](const AddedVerb& v) { return v.app->parsed(); });
   return verb == added.end() ? nullptr : &*verb;
 }
 

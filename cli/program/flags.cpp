@@ -77,7 +77,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const auto* group : {&option.get_lnames(), &option.get_fnames()})
     for (const std::string& name : *group)
-      if (std::find(names.begin(), names.end(), "--" + name) == names.end()) names.push_back("--" + name);
+      if (std::ranges::find(names, "--" + name) == names.end()) names.push_back("--" + name);
   return names;
 }
 
@@ -104,11 +104,10 @@ CLI::Option* number(const CLI::App& verb, CLI::Option* option) {
 bool has_empty_path(const CLI::Option& option) {
   constexpr const char* kUnits[] = {"FILE", "DIR", "FROM", "PATH"};
   const std::string unit = option.get_type_name();
-  if (std::none_of(std::begin(kUnits), std::end(kUnits),
-                   [&](const char* of_paths) { return unit.find(of_paths) != unit.npos; }))
+  if (std::ranges::none_of(kUnits, [&](const char* of_paths) { return unit.find(of_paths) != unit.npos; }))
     return false;
   const std::vector<std::string>& values = option.results();
-  return std::find(values.begin(), values.end(), "") != values.end();
+  return std::ranges::find(values, "") != values.end();
 }
 
 void check_paths(const CLI::App& verb) {

@@ -65,7 +65,7 @@ std::string did_you_mean(std::string_view typed, const std::vector<std::string>&
 
 void check_choice(std::string_view op, std::string_view flag, std::string_view typed,
                   const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), typed) != known.end()) return;
+  if (std::ranges::find(known, typed) != known.end()) return;
   fail(op, flag, " must be ", listed(known), ", got ", files::in_quotes(typed), ".",
        did_you_mean(typed, known));
 }

@@ -54,8 +54,7 @@ bool SettingFlags::is_given(std::string_view key) const {
 }
 
 bool SettingFlags::is_any_given() const {
-  return std::any_of(options_.begin(), options_.end(),
-                     [](const auto& one) { return one.second->count() > 0; });
+  return std::ranges::any_of(options_, [](const auto& one) { return one.second->count() > 0; });
 }
 
 train::TrainConfig SettingFlags::given(train::TrainConfig to) const {
@@ -71,7 +70,7 @@ std::string flag_of(std::string_view field, const CLI::App* verb) {
   for (const Setting& row : train::settings())
     if (row.field() == field) return concat("--", row.key);
   std::string flag = concat("--", field);
-  std::replace(flag.begin(), flag.end(), '_', '-');
+  std::ranges::replace(flag, '_', '-');
   return verb && verb->get_option_no_throw(flag) ? flag : concat("`", field, "`");
 }
 

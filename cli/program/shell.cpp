@@ -33,7 +33,7 @@ std::string escaped(std::string_view word) {
 std::string shell_word(std::string_view word) {
   const std::string text(word);
   if (files::plain(word) != word) return escaped(word);
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return text;
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return text;
   if (word.find_first_of("\"$`\\!") == word.npos) return '"' + text + '"';
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);

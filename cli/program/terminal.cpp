@@ -126,7 +126,7 @@ std::string table(const std::vector<TableRow>& rows, const std::vector<size_t>& 
   std::string text;
   for (const TableRow& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_right = std::find(right.begin(), right.end(), i) != right.end();
+      const bool is_right = std::ranges::find(right, i) != right.end();
       const std::string space(widths[i] - std::min(widths[i], row[i].size()), ' ');
       text += (i == 0 ? "" : "  ") + (is_right ? space + row[i] : row[i] + space);
     }

@@ -38,7 +38,7 @@ std::string write_continuation(const models::Decoder& model, const data::Tokeniz
     out << part << std::flush;
   };
   models::generate(model, tokens, options, generator, [&](int64_t token) {
-    if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
+    if (std::ranges::find(ends, token) != ends.end()) return false;
     write(wanted.step(decoded.step(static_cast<int32_t>(token))));
     return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
   });

@@ -30,7 +30,7 @@ const std::map<std::string, OldVerb> kOldVerbs = {
 };
 
 bool contains(const Arguments& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 Arguments verbs_of(const CLI::App& app) {
@@ -80,7 +80,7 @@ Complaint about_extra(const CLI::App& verb, const std::string& extra) {
 /// Says which argument is wrong, and why; in the words of CLI11 for an option without its value.
 Complaint complaint_about(const CLI::App& verb, const CLI::ParseError& error) {
   if (const Arguments extras = verb.remaining(); !extras.empty()) {
-    const auto flag = std::find_if(extras.begin(), extras.end(), is_flag);
+    const auto flag = std::ranges::find_if(extras, is_flag);
     return about_extra(verb, flag == extras.end() ? extras.front() : *flag);
   }
   for (const CLI::Option* option : verb.get_options()) {

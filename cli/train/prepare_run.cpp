@@ -214,10 +214,10 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
 train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock::time_point start) {
   constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
   const auto& text = flags.config.text;
-  const bool is_single =
-      flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
-      !flags.profile.empty() || !flags.config.init_from.empty() || !flags.config.teacher.empty() ||
-      std::find(text.begin(), text.end(), "-") != text.end() || flags.config.val_text == "-";
+  const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
+                         !flags.profile.empty() || !flags.config.init_from.empty() ||
+                         !flags.config.teacher.empty() || std::ranges::find(text, "-") != text.end() ||
+                         flags.config.val_text == "-";
   if (is_single || flags.config.minutes < kLeastMinutes) return {};
   TrainConfig config = flags.config;
   std::vector<std::string> notes;
@@ -283,8 +283,7 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
     resume(run, checkpoint, train::to_json(config) != train::to_json(*saved), notes);
   else if (leads)
     folder->create(run.files, flags.overwrite);
-  const bool text_is_kept =
-      std::all_of(config.text.begin(), config.text.end(), is_kept) && is_kept(config.val_text);
+  const bool text_is_kept = std::ranges::all_of(config.text, is_kept) && is_kept(config.val_text);
   add_notes(config, text.corpus, *folder, text_is_kept, notes);
   const double bytes = bytes_per_token(tokenizer, *dataset);
   return {.initial_config = std::move(config),

@@ -24,7 +24,7 @@ constexpr int kTag = 0;
 template <class Isa>
 void use_lowest(train::Communicator& ranks) {
   const std::vector<double> all = train::all_ranks(&ranks, static_cast<double>(kernels::isa_in_use<Isa>()));
-  const auto lowest = static_cast<Isa>(*std::max_element(all.begin(), all.end()));  // the best is the first
+  const auto lowest = static_cast<Isa>(*std::ranges::max_element(all));  // the best is the first
   if (lowest != kernels::isa_in_use<Isa>()) kernels::set_isa<Isa>(kernels::isa_name(lowest));
 }
 

@@ -49,7 +49,7 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   for (const auto start = Clock::now();
        static_cast<int64_t>(steps.size()) < kMinSteps || seconds_since(start) < seconds;)
     steps.push_back(trainer.step().seconds);
-  pace.fastest_step = *std::min_element(steps.begin(), steps.end());
+  pace.fastest_step = *std::ranges::min_element(steps);
   pace.step = median(steps);
   pace.eval_token = pace.step / 3 / train::tokens_per_step(config);
   if (trial.validation.empty()) return pace;

@@ -34,7 +34,7 @@ void load_files(const TrainConfig& config, const data::TextRules& rules, RunText
   const auto is_other = [&, first = data::are_examples(parts[0])](const Sources& some) {
     return !some.empty() && data::are_examples(some) != first;
   };
-  if (std::any_of(parts.begin(), parts.end(), is_other) || is_other(own))
+  if (std::ranges::any_of(parts, is_other) || is_other(own))
     fail("train", "--text and --val-text must all be JSONL or none, got both.");
   if (data::are_examples(parts[0])) {
     result.examples = data::read_records(parts[0], rules, config.skip_bad);

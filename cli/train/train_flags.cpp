@@ -28,7 +28,7 @@ constexpr int64_t kBpeVocab = 4096;
 
 bool is_tokenizer_kind(const std::string& name) {
   const std::vector<std::string> kinds = data::Tokenizer::kinds();
-  return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
+  return std::ranges::find(kinds, name) != kinds.end();
 }
 
 /// The absolute path, without a slash at its end.
@@ -174,7 +174,7 @@ void TrainFlags::check_tokenizer() const {
 
 bool TrainFlags::plans_vocab() const {
   const auto is_none_given = [&](std::initializer_list<const char*> flags) {
-    return std::none_of(flags.begin(), flags.end(), [&](const char* flag) { return is_given(flag); });
+    return std::ranges::none_of(flags, [&](const char* flag) { return is_given(flag); });
   };
   return config.minutes > 0 && !resume &&
          is_none_given({"tokenizer", "vocab", "tokens", "init-from", "teacher"});

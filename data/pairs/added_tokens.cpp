@@ -10,8 +10,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
   for (const AddedToken& one : tokens_)
     if (one.text.size() > kLongest)
       fail("tokenizer", "an added token must have at most ", kLongest, " bytes, got ", one.text.size(), ".");
-  std::sort(tokens_.begin(), tokens_.end(),
-            [](const AddedToken& a, const AddedToken& b) { return a.text < b.text; });
+  std::ranges::sort(tokens_, {}, &AddedToken::text);
   for (size_t i = 0; i < tokens_.size(); ++i) {
     auto& [begin, end] = of_first_[static_cast<unsigned char>(tokens_[i].text[0])];
     if (begin == end) begin = i;

@@ -149,7 +149,7 @@ BytePairs::BytePairs(Model model)
       ranks_(model_.merges.size()) {
   for (const AddedToken& added : model_.added)
     if (added.special) specials_.push_back(added.token);
-  std::sort(specials_.begin(), specials_.end());
+  std::ranges::sort(specials_);
   const Rules& rules = model_.rules;
   for (size_t rank = 0; rank < model_.merges.size(); ++rank) {
     const Merge& merge = model_.merges[rank];
@@ -169,7 +169,7 @@ BytePairs::BytePairs(Model model)
 std::string BytePairs::letters(int32_t token) const {
   const auto at = static_cast<size_t>(token);
   if (!model_.names.empty()) return model_.names[at];
-  const bool special = std::binary_search(specials_.begin(), specials_.end(), token);
+  const bool special = std::ranges::binary_search(specials_, token);
   return special ? model_.texts[at] : letters_of(model_.texts[at]);
 }
 

@@ -161,7 +161,7 @@ BytePairs learn(const WordCounts& words, int64_t size, std::string_view special)
   }
   texts.emplace_back(special);
   Model model{.texts = std::move(texts), .merges = std::move(merges), .added = {}};
-  std::copy(of_byte.begin(), of_byte.end(), model.of_byte.begin());
+  std::ranges::copy(of_byte, model.of_byte.begin());
   model.added.push_back({std::string(special), static_cast<int32_t>(model.texts.size()) - 1});
   return BytePairs(std::move(model));
 }

@@ -309,8 +309,7 @@ std::string normalized(std::string_view text, const std::vector<Normalization>& 
 }
 
 void Splitter::words(std::string_view text, const Use& use) {
-  const bool matches =
-      std::any_of(splits_.begin(), splits_.end(), [](const Split& one) { return one.pattern; });
+  const bool matches = std::ranges::any_of(splits_, [](const Split& one) { return one.pattern != nullptr; });
   if (matches) {
     if (deadline_ == 0) deadline_ = processor_seconds() + kMostSeconds;
     deadline_ += kSecondsOfByte * static_cast<double>(text.size());

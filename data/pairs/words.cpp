@@ -60,7 +60,7 @@ std::vector<Range> added_ranges() {
                      first < 0x10000 ? like_three : like_four});
     }
   }
-  std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.last < b.last; });
+  std::ranges::sort(all, {}, &Range::last);
   return all;
 }
 
@@ -135,8 +135,7 @@ size_t white_space(std::string_view text) {
 
 char32_t in_unicode_14(char32_t c) {
   static const std::vector<Range> all = added_ranges();
-  const auto range =
-      std::lower_bound(all.begin(), all.end(), c, [](const Range& one, char32_t x) { return one.last < x; });
+  const auto range = std::ranges::lower_bound(all, c, {}, &Range::last);
   return range != all.end() && c >= range->first ? range->like : c;
 }
 

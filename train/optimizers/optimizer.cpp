@@ -22,8 +22,8 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
     if (!(group.lr_factor >= 0) || !(group.weight_decay.value_or(0) >= 0))
       fail("optimizer", "factors of the rate and weight decays must be at least 0, got ", group.lr_factor,
            " and ", group.weight_decay.value_or(0), " for '", group.pattern, "'.");
-    if (std::none_of(parameters.begin(), parameters.end(),
-                     [&](const NamedParameter& p) { return nn::matches(group.pattern, p.first); }))
+    if (std::ranges::none_of(parameters,
+                             [&](const NamedParameter& p) { return nn::matches(group.pattern, p.first); }))
       fail("optimizer", "a pattern must match the name of a parameter, got '", group.pattern,
            "'. Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
   }

@@ -34,7 +34,7 @@ void on_disk(F&& work) {
 bool is_leftover(const std::string& name) {
   const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
   return name == RunLock::kFile || name == RunFolder::kTeachers || name == RunFolder::kTeachersPlan ||
-         std::any_of(run_files().begin(), run_files().end(), is_of);
+         std::ranges::any_of(run_files(), is_of);
 }
 
 /// Whether a folder is empty except for leftovers.
@@ -57,8 +57,7 @@ RunFolder::~RunFolder() = default;
 std::string RunFolder::lock_warning() const { return held_->lock ? held_->lock->warning() : ""; }
 
 bool RunFolder::has_best() const {
-  return std::any_of(std::begin(kModels), std::end(kModels),
-                     [&](const char* name) { return fs::exists(path_ / name); });
+  return std::ranges::any_of(kModels, [&](const char* name) { return fs::exists(path_ / name); });
 }
 
 fs::path RunFolder::last() const {

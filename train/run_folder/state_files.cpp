@@ -40,8 +40,8 @@ const std::vector<std::string>& state_files() {
 }
 
 bool is_of_state(const std::string& name) {
-  return std::any_of(state_files().begin(), state_files().end(),
-                     [&](const std::string& file) { return name == file || name == file + ".tmp"; });
+  return std::ranges::any_of(state_files(),
+                             [&](const std::string& file) { return name == file || name == file + ".tmp"; });
 }
 
 /// Like fs::exists() and fs::is_directory(), but for a symbolic link itself, not for its target.

@@ -136,8 +136,7 @@ class SharedGradients : public GradientExchange {
       if (!is_floating(tensor.dtype())) continue;  // counts, which all ranks have
       ++tag;
       const std::string parameter = name.substr(std::min(name.find('.') + 1, name.size()));
-      const auto found = std::find_if(parameters_.begin(), parameters_.end(),
-                                      [&](const NamedParameter& one) { return one.first == parameter; });
+      const auto found = std::ranges::find(parameters_, parameter, &NamedParameter::first);
       if (found == parameters_.end()) continue;
       const int owner = parts_[static_cast<size_t>(found - parameters_.begin())].owner;
       if (owner == 0) continue;
@@ -229,8 +228,7 @@ class SharedGradients : public GradientExchange {
         std::vector<TreeSum::Block> all = part.own.blocks();
         for (const TreeSum::Block& block : part.received)
           all.push_back({block.of, is_rounded() ? block.sum.to(part.parameter.dtype()) : block.sum});
-        std::sort(all.begin(), all.end(),
-                  [](const TreeSum::Block& a, const TreeSum::Block& b) { return a.of.begin < b.of.begin; });
+        std::ranges::sort(all, {}, [](const TreeSum::Block& block) { return block.of.begin; });
         TreeSum sum;
         for (TreeSum::Block& block : all) sum.add(std::move(block));
         part.parameter.set_grad(sum.total());
@@ -288,11 +286,11 @@ std::unique_ptr<GradientExchange> make_shared_gradients(const NamedParameters& p
 std::vector<int> owners(const std::vector<double>& costs, int ranks) {
   std::vector<size_t> order(costs.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs[a] > costs[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return costs[a] > costs[b]; });
   std::vector<double> work(static_cast<size_t>(ranks), 0.0);
   std::vector<int> owner(costs.size());
   for (const size_t i : order) {
-    const auto least = std::min_element(work.begin(), work.end());
+    const auto least = std::ranges::min_element(work);
     *least += costs[i];
     owner[i] = static_cast<int>(least - work.begin());
   }
