@@ -33,7 +33,7 @@ class Places {
 
   explicit Places(const std::vector<std::string>& texts) : texts_(texts), tokens_{kNoToken}, word_{0} {}
 
-  void add(std::string_view word, int64_t count, const std::vector<int32_t>& of_byte) {
+  void add(std::string_view word, int64_t count, const std::array<int32_t, kBytes>& of_byte) {
     if (tokens_.size() + word.size() >= kMostPlaces)
       fail("tokenizer", "the different words of a text must have less than ", kMostPlaces,
            " bytes, got more.");
@@ -135,16 +135,15 @@ void WordCounts::add(std::string_view text) {
 
 BytePairs learn(const WordCounts& words, int64_t size, std::string_view special) {
   std::vector<std::string> texts;
-  std::vector<int32_t> of_byte(kBytes);
+  Model model;
   for (const unsigned char byte : bytes_by_letter()) {
-    of_byte[byte] = static_cast<int32_t>(texts.size());
+    model.of_byte[byte] = static_cast<int32_t>(texts.size());
     texts.emplace_back(1, static_cast<char>(byte));
   }
   Places places(texts);
-  for (const auto& [word, count] : words.counts_) places.add(word, count, of_byte);
+  for (const auto& [word, count] : words.counts_) places.add(word, count, model.of_byte);
 
   std::unordered_set<std::string> taken{std::string(special)};
-  std::vector<Merge> merges;
   while (static_cast<int64_t>(texts.size()) + 1 < size) {
     const auto [count, key] = places.most_frequent();
     if (count == 0) break;
@@ -157,11 +156,10 @@ BytePairs learn(const WordCounts& words, int64_t size, std::string_view special)
     }
     texts.push_back(std::move(joined));
     places.join(merge);
-    merges.push_back(merge);
+    model.merges.push_back(merge);
   }
   texts.emplace_back(special);
-  Model model{.texts = std::move(texts), .merges = std::move(merges), .added = {}};
-  std::ranges::copy(of_byte, model.of_byte.begin());
+  model.texts = std::move(texts);
   model.added.push_back({std::string(special), static_cast<int32_t>(model.texts.size()) - 1});
   return BytePairs(std::move(model));
 }

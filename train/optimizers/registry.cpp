@@ -12,23 +12,21 @@ AdamWOptions adamw_options(const OptimizerSettings& s) {
   return {.beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay};
 }
 
-std::unique_ptr<Optimizer> make_adamw(NamedParameters parameters, const OptimizerSettings& s) {
-  return std::make_unique<AdamW>(std::move(parameters), adamw_options(s), s.groups);
+MuonOptions muon_options(const OptimizerSettings& s) {
+  return {.momentum = s.momentum, .adamw = adamw_options(s)};
 }
 
-std::unique_ptr<Optimizer> make_muon(NamedParameters parameters, const OptimizerSettings& s) {
-  const MuonOptions options{.momentum = s.momentum, .adamw = adamw_options(s)};
-  return std::make_unique<Muon>(std::move(parameters), options, s.groups);
+LionOptions lion_options(const OptimizerSettings& s) {
+  return {.beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay};
 }
 
-std::unique_ptr<Optimizer> make_lion(NamedParameters parameters, const OptimizerSettings& s) {
-  const LionOptions options{.beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay};
-  return std::make_unique<Lion>(std::move(parameters), options, s.groups);
+RMSpropOptions rmsprop_options(const OptimizerSettings& s) {
+  return {.alpha = s.beta2, .weight_decay = s.weight_decay};
 }
 
-std::unique_ptr<Optimizer> make_rmsprop(NamedParameters parameters, const OptimizerSettings& s) {
-  const RMSpropOptions options{.alpha = s.beta2, .weight_decay = s.weight_decay};
-  return std::make_unique<RMSprop>(std::move(parameters), options, s.groups);
+template <class O, auto options>
+std::unique_ptr<Optimizer> make(NamedParameters parameters, const OptimizerSettings& s) {
+  return std::make_unique<O>(std::move(parameters), options(s), s.groups);
 }
 
 template <class O>
@@ -47,10 +45,10 @@ OptimizerMemory muon_memory(const NamedParameters& parameters, DType products) {
 
 const std::vector<OptimizerKind>& optimizers() {
   static const std::vector<OptimizerKind> rows = {
-      {"adamw", 1e-3, make_adamw, buffers<AdamW>},
-      {"muon", 5e-3, make_muon, muon_memory},
-      {"lion", 3e-4, make_lion, buffers<Lion>},
-      {"rmsprop", 1e-3, make_rmsprop, buffers<RMSprop>},
+      {"adamw", 1e-3, make<AdamW, adamw_options>, buffers<AdamW>},
+      {"muon", 5e-3, make<Muon, muon_options>, muon_memory},
+      {"lion", 3e-4, make<Lion, lion_options>, buffers<Lion>},
+      {"rmsprop", 1e-3, make<RMSprop, rmsprop_options>, buffers<RMSprop>},
   };
   return rows;
 }
