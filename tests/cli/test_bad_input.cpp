@@ -109,8 +109,8 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
        "'word', which does not exist."},
       {"--text @text.txt --tokenizer no/where", "got 'no/where', which does not exist."},
       {"--text @text.txt --vocab 300", "--vocab must be left out unless --tokenizer is bpe, got 300"},
-      {"--text @text.txt --tokenizer bpe --vocab 12",
-       "--vocab must be a whole number of at least 257, got 12"}};
+      {"--text @text.txt --tokenizer bpe --vocab 256",
+       "--vocab must be a whole number of at least 257, got 256"}};
   for (const auto& [flags, words] : table) place.check_train_refused(flags, {words});
   if (::geteuid() != 0) {
     ::chmod(place.scratch.file("secret.txt", "secret").c_str(), 0);

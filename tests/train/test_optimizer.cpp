@@ -105,15 +105,6 @@ TEST_CASE("SGD with momentum takes PyTorch's steps") {
                 {0.10686200000000001, 0.0018860000000000148}}});
 }
 
-TEST_CASE("plain SGD subtracts the gradient") {
-  Problem problem;
-  SGD optimizer(problem.parameters());
-  problem.b.set_grad(tensor(std::vector<double>{1, 2}, {2}));
-  optimizer.step(0.5);
-  check_close(problem.b.to_vector<double>(), {-0.4, -1.3});
-  check_close(problem.w.to_vector<double>(), {0.5, -1.0, 2.0, 0.25});  // It has no gradient.
-}
-
 TEST_CASE("a state that does not fit is refused whole") {
   Problem problem;
   AdamW optimizer(problem.parameters());

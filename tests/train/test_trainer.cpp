@@ -91,20 +91,6 @@ TEST_CASE("the loss over a validation text does not depend on how it is cut into
   CHECK_THROWS_WITH(mean_loss(run.model, {}), "[evaluate] needs at least one batch, got none.");
 }
 
-TEST_CASE("a restored trainer goes on with the same bits") {
-  TrainConfig config = small_config();
-  config.model.dropout = 0.1;
-  config.windows = GENERATE(Windows::random, Windows::shuffled);
-  SmallRun whole(config), first(config), second(config);
-  for (int i = 0; i < 10; ++i) (void)whole.trainer.step();
-  for (int i = 0; i < 4; ++i) (void)first.trainer.step();
-  second.model.load_state_dict(first.model.state_dict());
-  second.trainer.restore(first.trainer.state());
-  CHECK(second.trainer.steps_done() == 4);
-  for (int i = 0; i < 6; ++i) (void)second.trainer.step();
-  CHECK(values_of(second.model) == values_of(whole.model));
-}
-
 TEST_CASE("training has the same bits for any number of threads, and products in bfloat16 learn as well",
           "[needs.fast]") {
   TrainConfig config = small_config();

@@ -78,30 +78,6 @@ TEST_CASE("a run on files of numbers goes on with the same bits, wherever the fi
   n.same("whole", "parts");
 }
 
-TEST_CASE(
-    "a file of numbers that is changed under a run fails it by its name, and put back the run goes on") {
-  const Numbers n;
-  const std::string bytes = read(n.bin);
-  const auto change = [&, done = false](const std::string& line, int) mutable {
-    if (line.starts_with(R"({"event":"step")") && !std::exchange(done, true))
-      n.scratch.file("train.bin", std::string(bytes.size(), '\xff'));
-  };
-  // The program is ahead of its reader by what the pipe holds, some forty lines: far from the end.
-  const Outcome failed =
-      run_program(n.arguments("run", args("--tokens", n.bin, "--tokenizer", n.tokenizer,
-                                          "--steps 400 --eval-every 200 --save-every 200 --json")),
-                  {.on_line = change});
-  INFO(failed.err);
-  CHECK(failed.code == 1);
-  CHECK(lines_of(failed.err).size() == 1);
-  CHECK_HAS(failed.err, "train.bin\" must stay as it is while it is read", "The state after step ");
-  n.scratch.file("train.bin", bytes);
-  const Outcome resumed = call("train --out", n.scratch.path("run"), "--resume --json --quiet");
-  REQUIRE(resumed.code == 0);
-  CHECK(json::parse(lines_of(resumed.out).at(1)).at("step") ==  // after the record of the start
-        json::parse(lines_of(failed.out).back()).at("step").get<int>() + 1);
-}
-
 TEST_CASE("a text to validate on that is changed under a run leaves the loss of the evaluations") {
   const Numbers n;
   const auto touch = [&, done = false](const std::string&, int) mutable {
