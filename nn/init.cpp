@@ -71,19 +71,6 @@ void eye_(Tensor& x) {
   x.copy_(eq(places(0).unsqueeze(1), places(1)));
 }
 
-void dirac_(Tensor& x, int64_t groups) {
-  if (x.dim() < 3 || x.dim() > 5 || groups < 1 || x.size(0) % groups != 0)
-    fail("dirac_", "needs a weight (out, in, k1, ...) of 3 to 5 dimensions and groups that divide out, got ",
-         x.shape(), " and groups ", groups, ".");
-  if (no_init) return;
-  x.fill_(0.0);
-  Tensor middle = x.detach();
-  for (int d = x.dim() - 1; d >= 2; --d) middle = middle.select(d, x.shape()[d] / 2);
-  const int64_t out = x.size(0) / groups;
-  for (int64_t i = 0; i < x.size(0); ++i)
-    if (i % out < x.size(1)) middle.select(0, i).select(0, i % out).fill_(1.0);
-}
-
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
   if (nonlinearity == Nonlinearity::tanh) return 5.0 / 3.0;
   if (nonlinearity == Nonlinearity::relu) return std::sqrt(2.0);
@@ -137,19 +124,6 @@ void orthogonal_(Tensor& x, Generator& generator, double gain) {
     at.copy_(row / norm(row));
   }
   x.copy_(((is_wide ? rows : rows.mT()) * gain).reshape(x.shape()));
-}
-
-void sparse_(Tensor& x, Generator& generator, double sparsity, double std) {
-  if (x.dim() != 2 || !(sparsity >= 0 && sparsity <= 1))
-    fail("sparse_", "needs a matrix and a sparsity in [0, 1], got shape ", x.shape(), " and ", sparsity, ".");
-  if (no_init) return;
-  normal_(x, 0.0, std, generator);
-  const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(x.size(0))));
-  const Tensor whole = x.detach();
-  for (int64_t column = 0; column < x.size(1); ++column) {
-    const Tensor places = randperm(x.size(0), generator).slice(0, 0, zeros);
-    whole.select(1, column).copy_(scatter(whole.select(1, column), 0, places, 0.0));
-  }
 }
 
 }  // namespace gradus::nn

@@ -38,10 +38,6 @@ void constant_(Tensor& x, double value);              ///< all elements are `val
 inline void zeros_(Tensor& x) { constant_(x, 0.0); }  ///< draws nothing
 inline void ones_(Tensor& x) { constant_(x, 1.0); }   ///< draws nothing
 void eye_(Tensor& x);  ///< 1 on the diagonal, else 0. Throws Error unless x has two dimensions.
-/// A convolution that keeps its input's channels: weight (out, in / groups, k1, ...), 1 at the middle of the
-/// kernel from channel i of a group to channel i of its outputs, else 0. Throws Error unless x has three to
-/// five dimensions and groups divides out.
-void dirac_(Tensor& x, int64_t groups = 1);
 
 /// The nonlinearity after a layer.
 enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
@@ -73,8 +69,5 @@ void trunc_normal_(Tensor& x, Generator& generator, double mean = 0.0, double st
 /// gain times a matrix (out, in k1 ...) whose rows, or columns if they are fewer, are orthonormal (Saxe et
 /// al., arXiv 1312.6120). Throws Error for fewer than two dimensions.
 void orthogonal_(Tensor& x, Generator& generator, double gain = 1.0);
-/// Normal, but ceil(sparsity * rows) elements of each column are 0 (Martens, 2010). Throws Error unless x has
-/// two dimensions and sparsity is in [0, 1].
-void sparse_(Tensor& x, Generator& generator, double sparsity, double std = 0.01);
 
 }  // namespace gradus::nn

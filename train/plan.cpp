@@ -25,7 +25,9 @@ constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTime
 // on. Such a member needs some kTaughtEpochs, and an ensemble of them as teachers takes kTaughtShare of the
 // time. From the runs in docs/recipe.md.
 constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
-constexpr double kLeastMemberEpochs = 20, kTaughtEpochs = 16, kTaughtShare = 0.65;
+constexpr double kLeastMemberEpochs = 12, kTaughtEpochs = 16, kTaughtShare = 0.65;
+// Teachers that are to have teachers measure the machine again, and must still find time for them.
+constexpr double kSureMemberEpochs = 20;
 constexpr int64_t kMostTeachers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
@@ -102,7 +104,7 @@ Teaching planned_teaching(double epochs, int64_t members, int64_t slots) {
   if (members > 1 ? epochs < kLeastMemberEpochs * static_cast<double>(members) : epochs < kLeastEpochs)
     return {};
   const double taught = rounded((1 - kTeachersShare) * kTaughtShare * epochs / kTaughtEpochs);
-  if (members == 1 && taught > 1 && kTaughtShare * epochs >= kLeastMemberEpochs * taught)
+  if (members == 1 && taught > 1 && kTaughtShare * epochs >= kSureMemberEpochs * taught)
     return {static_cast<int64_t>(taught), kTaughtShare};
   const double teachers = rounded(kTeachersShare * epochs / kTeacherEpochs);
   return {static_cast<int64_t>(teachers), std::min(kTeachersShare, teachers * kTeacherEpochs / epochs)};

@@ -56,7 +56,7 @@ struct Teaching {
 };
 /// The teachers of `members` models, where one alone, on all `slots` threads, makes `epochs` epochs in the
 /// time. One model has none below 7 epochs. From about 60 epochs on, its teachers are an ensemble of members
-/// that have teachers themselves, in 0.65 of the time, as an ensemble has from 20 epochs a member on. Else
+/// that have teachers themselves, in 0.65 of the time, as an ensemble has from 12 epochs a member on. Else
 /// they are as many as make about 4.8 epochs each in two fifths of the time: a power of two of which each has
 /// several threads, or a multiple of `slots`; at most 8.
 Teaching planned_teaching(double epochs, int64_t members, int64_t slots);

@@ -63,8 +63,7 @@ double load() {
 }
 
 std::string level() {
-  const char* const chosen = std::getenv("GRADUS_LEVEL");
-  const std::string_view name = chosen ? chosen : kernels::isa_name(kernels::available_isas().front());
+  const std::string_view name = kernels::isa_name(kernels::isa_in_use());
   return concat(name.starts_with('v') ? "x86-64-" : "", name);
 }
 

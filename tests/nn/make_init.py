@@ -14,11 +14,9 @@ CALLS = {
     "xavier_normal_": [{}, {"gain": 0.7}],
     "trunc_normal_": [{}, {"mean": 0.5, "std": 0.3, "a": -0.1, "b": 2.0}, {"std": 0.02}],
     "orthogonal_": [{}, {"gain": 1.5}],
-    "sparse_": [{"sparsity": 0.3}, {"sparsity": 1.0, "std": 0.5}],
     "eye_": [{}],
-    "dirac_": [{}, {"groups": 2}],
 }
-SHAPES = {"sparse_": [(5, 7)], "eye_": [(3, 5), (4, 2)], "dirac_": [(4, 3, 3), (4, 2, 2, 3), (2, 3, 1, 2, 3)]}
+SHAPES = {"eye_": [(3, 5), (4, 2)]}
 MATRICES = [(5, 8), (8, 5), (4, 3, 2, 3), (3, 2, 5)]
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ namespace gradus::train {
 /// The folder of a run.
 class RunFolder {
  public:
-  /// The subfolder of the models that this one learns from, and their plan; both stay when the run is replaced.
-  static constexpr const char *kTeachers = "teachers", *kTeachersPlan = "teachers.json";
+  /// The subfolder of the models that this one learns from. It stays when the run is replaced, as their plan.
+  static constexpr const char* kTeachers = "teachers";
+  static constexpr const char* kTeachersPlan = "teachers.json";  ///< the file beside it
 
   /// Does not access the folder.
   explicit RunFolder(std::filesystem::path path);

@@ -57,7 +57,7 @@ TEST_CASE("tiny products are plain dots, one row or column is gemv's, and few ro
   CHECK(choose_product({.m = 9, .n = 100, .k = 100, .place = ProductPlace::linear}) == gemm);
 }
 
-TEST_CASE("large products leave BLAS with AVX-512 only", "[choose_product]") {
+TEST_CASE("large products leave BLAS with AVX-512 only", "[choose_product][needs.fast]") {
   using enum ProductCode;
   vectors::at_each_level([] {
     const ProductCode large = isa_name(isa_in_use()) == "v4" ? multiply_floats : gemm;
