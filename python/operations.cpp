@@ -277,7 +277,7 @@ Tensor diagonal(T x) {
   std::vector<N> order(static_cast<size_t>(x.dim()) - 1);
   std::iota(order.begin(), order.end(), 1);
   order.back() = 0;
-  return index_select(x.reshape(x.shape()).flatten(0, 1), 0, places).permute(order);
+  return index_select(x.flatten(0, 1), 0, places).permute(order);
 }
 
 // The matrix with a vector on its diagonal, or the diagonal of a matrix.

@@ -98,6 +98,8 @@ bool Line::is_float32() const {
 
 double Line::change(const Numbers& weights, double from, double to) {
   const Numbers &a = at(from), &b = at(to);
+  if (a.size() != weights.size() || b.size() != weights.size())
+    return NAN;  // the shape depends on the numbers
   double sum = 0;
   for (size_t j = 0; j < weights.size(); ++j)
     if (weights[j] != 0 && a[j] != b[j]) sum += weights[j] * (b[j] - a[j]);

@@ -101,9 +101,11 @@ void check_input_layouts(const Subject& subject, const std::vector<std::vector<L
     return;  // an expanded input may be one that f refuses
   }
   const Subject &expected = is_own ? subject : *other, got = subject.at(views);
-  const std::vector<Tensor> g = got.analytic(v);
-  findings.require(agree(flatten(expected.outputs), flatten(got.outputs)), first,
+  const Numbers value = flatten(got.outputs);
+  findings.require(agree(flatten(expected.outputs), value), first,
                    which + " gives another value: strides are ignored");
+  if (value.size() != v.size()) return;  // the shape depends on the numbers
+  const std::vector<Tensor> g = got.analytic(v);
   const std::vector<Tensor> want = is_own ? own : expected.analytic(v);
   for (size_t k = 0; k < g.size(); ++k)
     findings.require(same(expected, v, k, flatten({want[k]}), flatten({g[k]})), first,

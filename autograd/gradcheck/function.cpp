@@ -27,6 +27,9 @@ std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& lik
   std::vector<Tensor> tensors;
   auto from = all.begin();
   for (const Tensor& t : like) {
+    if (t.numel() > all.end() - from)
+      fail("gradcheck", "the result must have the same shape in each call, got ", all.size(),
+           " elements and then more.");
     tensors.push_back(tensor(Numbers(from, from + t.numel()), t.shape()));
     from += t.numel();
   }

@@ -45,6 +45,7 @@ std::vector<Numbers> numbers_of(const std::vector<Tensor>& inputs) {
 }
 
 bool are_equal(const Numbers& a, const Numbers& b) {
+  if (a.size() != b.size()) return false;
   double largest = 0;
   for (const double v : b)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
@@ -52,7 +53,7 @@ bool are_equal(const Numbers& a, const Numbers& b) {
     if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i])) &&
         !(std::abs(a[i] - b[i]) <= kEqual * largest))
       return false;
-  return a.size() == b.size();
+  return true;
 }
 
 }  // namespace

@@ -111,6 +111,22 @@ TEST_CASE("kinks, jumps, ends and coarse values are named, not accused") {
   CHECK(r.wrong_op.number == 2);
 }
 
+TEST_CASE("a function whose shape depends on its numbers is checked where the shape stays") {
+  const auto positive = [](double factor) {
+    return [factor](const std::vector<Tensor>& in) {
+      const Tensor x = in[0].index({gt(in[0].detach(), 0.0)});
+      return record(OpName::custom("mine"), x.detach() * 3.0,
+                    {{x, [factor](const Tensor& gy) { return gy * factor; }}});
+    };
+  };
+  for (const Tensor& x : {f64({1, -2, 3, 0.5, -1, 2}), f64({-1, 2}), f64({1e-3, 1, -1e-3})}) {
+    const GradcheckReport right = gradcheck(positive(3), {x});
+    INFO(right.message);
+    CHECK(right.passed);
+    CHECK(!gradcheck(positive(2), {x}).passed);
+  }
+}
+
 TEST_CASE("a rule that takes a strided upstream gradient for a packed one is found in each layout") {
   // The rule is right for every layout but one.
   using Strides = const Shape&;
