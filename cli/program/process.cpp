@@ -26,6 +26,16 @@ std::string Ending::text() const {
                      : concat("by signal ", signal, ", ", ::strsignal(signal));
 }
 
+namespace {
+
+/// A handler of this program becomes the default; what is ignored stays so.
+void forget_handler(int signal) {
+  struct sigaction action {};
+  if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) ::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
 void become(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -36,10 +46,17 @@ void become(const std::vector<std::string>& command) {
 Process::Process(std::string_view op, const std::vector<std::string>& command, const Options& options)
     : options_(options) {
   std::fflush(nullptr);  // else both processes may write the buffered output
+  // A signal between fork() and exec waits, as the handlers of this program would lose it.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
   process_ = ::fork();
+  if (process_ != 0) ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (process_ < 0)
     throw RunError("[", op, "] the system must start a process, got: ", std::strerror(errno), ".");
   if (process_ == 0) {
+    for (const int signal : {SIGINT, SIGTERM}) forget_handler(signal);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
     ::prctl(PR_SET_PDEATHSIG, options.end_signal);
     if (options.own_group) ::setpgid(0, 0);
     if (options.in >= 0) ::dup2(options.in, STDIN_FILENO);

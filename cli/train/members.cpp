@@ -27,6 +27,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/run_folder/state_files.hpp"
 #include "gradus/train/trainer/metrics.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -38,7 +39,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
-constexpr const char* kPlan = "members.json";
+constexpr const char *kPlan = "members.json", *kMembers = "members";
 
 /// members.json: the number of members, the seed of the first, and the words with which each begins.
 struct Plan {
@@ -52,6 +53,20 @@ Plan read_plan(const fs::path& folder) {
   const files::Field root = json.root();
   return {root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
           root.at("flags").texts()};
+}
+
+/// Adds a folder, and those of its members and teachers.
+void add_runs(const fs::path& folder, std::vector<fs::path>& all) {
+  all.push_back(folder);
+  for (const fs::path& part : {folder / kMembers, folder / train::RunFolder::kTeachers}) {
+    if (!fs::is_directory(part)) continue;
+    if (part.filename() != kMembers) {
+      add_runs(part, all);
+      continue;
+    }
+    for (const auto& member : fs::directory_iterator(part))
+      if (member.is_directory()) add_runs(member.path(), all);
+  }
 }
 
 /// Throws Error for a folder in which no ensemble can be trained.
@@ -91,6 +106,7 @@ class Members {
       resume();
       return;
     }
+    if (flags.overwrite) clear_runs(folder_);
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
       const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
@@ -292,9 +308,24 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
 
 bool is_ensemble(const fs::path& folder) { return fs::exists(folder / kPlan); }
 
-void clear_ensemble(const TrainFlags& flags) {
-  check_folder(flags);
-  fs::remove(run_path(flags) / kPlan);
+void check_replaceable(const TrainFlags& flags, int64_t members) {
+  if (members > 1)
+    check_folder(flags);
+  else
+    train::RunFolder(run_path(flags)).check_free(flags.overwrite);
+}
+
+void clear_runs(const fs::path& folder) {
+  std::vector<fs::path> all;
+  add_runs(folder, all);
+  for (const fs::path& one : all)
+    if (train::RunFolder run(one); run.has_run()) run.lock();  // before anything is removed
+  for (const fs::path& one : all) {
+    if (train::RunFolder run(one); run.has_run()) run.clear(/*overwrite=*/true);
+    if (is_ensemble(one)) train::remove_run_files(one);
+    fs::remove(one / kPlan);
+    fs::remove(one / train::RunFolder::kTeachersPlan);
+  }
 }
 
 int64_t members_of(const TrainFlags& flags) {

@@ -26,8 +26,11 @@ int train_members(const TrainFlags& flags, int64_t count, std::chrono::steady_cl
 
 /// Whether a folder has an ensemble, which may not have begun.
 bool is_ensemble(const std::filesystem::path& folder);
-/// Prepares the folder of the flags for another ensemble. Throws Error as train_members().
-void clear_ensemble(const TrainFlags& flags);
+/// Throws Error unless the folder of the flags can have a run of one model, or of an ensemble.
+void check_replaceable(const TrainFlags& flags, int64_t members);
+/// Removes the run or the ensemble in a folder, its teachers, and theirs. Throws Error, with nothing removed,
+/// if one of them is being trained.
+void clear_runs(const std::filesystem::path& folder);
 /// The given settings as words of a command, without those of `but`.
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but);
 

@@ -81,8 +81,11 @@ int run_part(const TrainFlags& flags, std::vector<std::string> words, const fs::
 
 std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Clock::time_point start) {
   if (flags.resume) {
-    const bool is_learning = train::RunFolder(run_path(flags)).has_run() || is_ensemble(run_path(flags));
-    if (is_learning || !fs::exists(plan_file(flags))) return {};
+    if (!fs::exists(plan_file(flags)) || is_ensemble(run_path(flags))) return {};
+    // A learner that was killed before its first state begins anew, if the plan is of this run.
+    const train::RunFolder run(run_path(flags));
+    if (run.has_run() && !(run.has_only_begun() && train::load_config(run).teacher == teachers_folder(flags)))
+      return {};
     return read_taught(plan_file(flags));
   }
   if (members == 1) return {};
@@ -109,16 +112,13 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
     if (has_begun(teachers) && !flags.overwrite)
       fail("train", "--out must be new, got ", folder,
            ", which has teachers. Hint: --resume continues the run, --overwrite replaces it.");
-    if (run.members > 1)
-      clear_ensemble(flags);
-    else
-      train::RunFolder(folder).clear(flags.overwrite);
+    check_replaceable(flags, run.members);
+    if (flags.overwrite) clear_runs(folder);
     write_taught(plan_file(flags), run);
   }
   const train::Interrupt interrupt;
   std::vector<std::string> words =
       flags.resume && has_begun(teachers) ? std::vector<std::string>{"--resume"} : run.teachers;
-  if (flags.overwrite) words.emplace_back("--overwrite");
   // The standard output is for the sample of the learner.
   int code = run_part(flags, words, teachers, STDERR_FILENO, interrupt);
   if (code == kDone) {
@@ -129,10 +129,9 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
     words.push_back(
         minutes_word(flags.resume ? run.minutes : flags.config.minutes - seconds_since(start) / 60));
     words.push_back(concat("--teacher=", teachers.string()));
-    if (flags.overwrite && run.members > 1) words.emplace_back("--overwrite");
     if (flags.json) words.emplace_back("--json");
     code = run_part(flags, words, folder, -1, interrupt);
-  } else if (!has_begun(teachers)) {  // as with bad input
+  } else if (!flags.resume && !has_begun(teachers)) {  // as with bad input
     fs::remove(plan_file(flags));
     if (fs::is_empty(folder)) fs::remove(folder);
     return code;

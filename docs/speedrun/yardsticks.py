@@ -113,7 +113,12 @@ def main():
     parser.add_argument("--compress")
     parser.add_argument("--torch", metavar="STEPS")
     options = parser.parse_args()
+    for file in (options.text, options.gradus, options.compress):
+        if file and not Path(file).is_file():
+            sys.exit(f"there must be a file {file}, got none")
     text = Path(options.text).read_bytes()
+    if len(text) < 1000:
+        sys.exit(f"the text must have at least 1,000 bytes, got {len(text)}")
     characters = text.decode(errors="surrogateescape")
     head = characters[: len(characters) - len(characters) // 10].encode(errors="surrogateescape")
     with tempfile.TemporaryDirectory() as folder:

@@ -299,9 +299,10 @@ DecoderConfig load_config(const files::FolderSnapshot& folder) {
   if (members.empty()) return config_from_json(config_text(folder), config_place(folder));
   std::optional<DecoderConfig> first;
   for (const std::filesystem::path& member : members) {
-    const DecoderConfig one = files::read_folder(member, [](const files::FolderSnapshot& files) {
+    DecoderConfig one = files::read_folder(member, [](const files::FolderSnapshot& files) {
       return config_from_json(files.text(kConfig), (files.folder() / kConfig).string());
     });
+    if (first) one.dropout = first->dropout;  // --minutes plans that of each member
     if (first && one != *first)
       fail("load_config", folder.folder(), ": the members must have one config, got another in ", member,
            ".");

@@ -163,6 +163,18 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   check_refused(args("train --preset tiny --minutes 0.5 --text", scratch.path("text.txt"), "--out", out),
                 {"--out must be new, got", "which has teachers", "--overwrite"});
 
+  // The learner was killed before its first state.
+  const std::string killed = scratch.path("killed");
+  std::filesystem::create_directories(killed);
+  std::filesystem::copy(out + "/teachers", killed + "/teachers", std::filesystem::copy_options::recursive);
+  std::filesystem::copy_file(out + "/teachers.json", killed + "/teachers.json");
+  std::string recipe = read(out + "/train.json");
+  for (size_t at; (at = recipe.find(out + "/teachers")) != recipe.npos;)
+    recipe.replace(at, out.size(), killed);
+  scratch.file("killed/train.json", recipe);
+  must(args("train --resume --quiet --out", killed));
+  CHECK(teacher_of(killed) == killed + "/teachers");
+
   must(args("train --resume --quiet --out", both));
   CHECK(call("info", both).out.find("ensemble of 2: 2 layers") != std::string::npos);
   for (const char* member : {"/members/1", "/members/2"})
@@ -170,6 +182,8 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
             "--tokenizer byte --out", both));
   CHECK(teacher_of(both + "/members/1").empty());
+  for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/train.json"})
+    CHECK(!std::filesystem::exists(both + gone));
 }
 
 TEST_CASE("flags that do not go together with members are refused") {
