@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/process.hpp"
 #include "gradus/cli/program/shell.hpp"
 #include "gradus/cli/program/terminal.hpp"
@@ -17,6 +18,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
 
