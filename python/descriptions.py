@@ -1,4 +1,4 @@
-"""descriptions.py OUT TEXTS HEADER...: writes what docstrings say of each name, as rows of a C++ array {"name", "description"}.
+"""descriptions.py OUT TEXTS HEADER...: writes the descriptions of names for docstrings, as rows of a C++ array {"name", "description"}.
 
 A description is the comment of a function or class in a header, before it as /// or behind it as ///<. TEXTS has lines "name: description"
 for names that Python alone has; these come first.

@@ -36,7 +36,7 @@ struct OperationObject {
 
 const Operation& operation_of(PyObject* o) { return *reinterpret_cast<OperationObject*>(o)->operation; }
 
-// What the headers of the library, and descriptions.txt, say of a name.
+// The description of a name, from the headers of the library or from descriptions.txt.
 struct Description {
   std::string_view name, text;
 };
