@@ -158,10 +158,10 @@ std::vector<Tensor> unbind(T x, N dim) {
 // f(a, b) for each pair of elements, outside the graph; both have one shape and dtype.
 template <class F>
 Tensor by_pairs(T a, T b, F f) {
+  const Tensor x = a.detach().contiguous(), by = b.detach().contiguous();
   Tensor y = empty(a.shape(), a.dtype());
   dispatch_number("quotient", a.dtype(), [&]<class E>() {
-    const std::vector<E> x = a.to_vector<E>(), by = b.to_vector<E>();
-    std::transform(x.begin(), x.end(), by.begin(), y.mutable_data<E>(), f);
+    std::transform(x.data<E>(), x.data<E>() + x.numel(), by.data<E>(), y.mutable_data<E>(), f);
   });
   return y;
 }

@@ -78,7 +78,7 @@ void check_folder(const TrainFlags& flags) {
   const bool is_other = !is_begun || train::RunFolder(folder).has_run();
   if (fs::exists(folder) && is_other && (!fs::is_directory(folder) || !fs::is_empty(folder)))
     fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder, ".");
-  if (is_ensemble(folder) && fs::exists(folder / "members") && !flags.overwrite && !flags.resume)
+  if (is_ensemble(folder) && fs::exists(folder / kMembers) && !flags.overwrite && !flags.resume)
     fail("train", "--out must be new, got ", folder,
          ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
   if (flags.resume && !is_ensemble(folder))
@@ -152,7 +152,7 @@ class Members {
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
   bool remove_if_empty() const {
-    if (fs::exists(folder_ / "members")) return false;
+    if (fs::exists(folder_ / kMembers)) return false;
     fs::remove(folder_ / kPlan);
     if (fs::is_empty(folder_)) fs::remove(folder_);
     return true;
@@ -321,7 +321,8 @@ void clear_runs(const fs::path& folder) {
   for (const fs::path& one : all)
     if (train::RunFolder run(one); run.has_run()) run.lock();  // before anything is removed
   for (const fs::path& one : all) {
-    if (train::RunFolder run(one); run.has_run()) run.clear(/*overwrite=*/true);
+    if (train::RunFolder run(one); run.has_run())
+      run.clear(/*overwrite=*/true, /*keep_recipe=*/one != folder);
     if (is_ensemble(one)) train::remove_run_files(one);
     fs::remove(one / kPlan);
     fs::remove(one / train::RunFolder::kTeachersPlan);

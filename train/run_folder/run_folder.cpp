@@ -121,11 +121,12 @@ void RunFolder::remove_files() {
   });
 }
 
-void RunFolder::clear(bool overwrite) {
+void RunFolder::clear(bool overwrite, bool keep_recipe) {
   check_free(overwrite);
   if (!has_run()) return;
   lock();
   remove_files();
+  if (keep_recipe) return;
   on_disk([&] { fs::remove(path_ / "train.json"); });
 }
 

@@ -182,8 +182,14 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
             "--tokenizer byte --out", both));
   CHECK(teacher_of(both + "/members/1").empty());
-  for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/train.json"})
+  for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/last"})
     CHECK(!std::filesystem::exists(both + gone));
+
+  // What others put beside a member stays.
+  scratch.file("both/members/1/notes.txt", "mine");
+  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
+            "--tokenizer byte --out", both));
+  CHECK(read(both + "/members/1/notes.txt") == "mine");
 }
 
 TEST_CASE("flags that do not go together with members are refused") {
