@@ -62,6 +62,8 @@ Process::Process(std::string_view op, const std::vector<std::string>& command, c
     if (options.in >= 0) ::dup2(options.in, STDIN_FILENO);
     if (options.out >= 0) ::dup2(options.out, STDOUT_FILENO);
     become(command);
+    ::dprintf(STDERR_FILENO, "gradus: the system must start %s, got: %s.\n", command[0].c_str(),
+              ::strerror(errno));
     ::_exit(127);
   }
   if (options.own_group) ::setpgid(process_, process_);  // whichever of the two comes first

@@ -74,9 +74,8 @@ void check_folder(const TrainFlags& flags) {
   const fs::path folder = run_path(flags);
   std::remove((folder / concat(kPlan, ".tmp")).c_str());  // of a killed run
   // Teachers come before the ensemble that learns from them.
-  const bool is_begun = is_ensemble(folder) || fs::exists(folder / train::RunFolder::kTeachersPlan);
-  const bool is_other = !is_begun || train::RunFolder(folder).has_run();
-  if (fs::exists(folder) && is_other && (!fs::is_directory(folder) || !fs::is_empty(folder)))
+  const bool is_other = !has_plan(folder) || train::RunFolder(folder).has_run();
+  if (fs::exists(folder) && is_other && !train::RunFolder(folder).is_free())
     fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder, ".");
   if (is_ensemble(folder) && fs::exists(folder / kMembers) && !flags.overwrite && !flags.resume)
     fail("train", "--out must be new, got ", folder,
@@ -97,16 +96,18 @@ class Members {
   Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
       : flags_(flags),
         folder_(run_path(flags)),
+        run_(folder_),
         plan_{.members = members,
               .seed = flags.config.seed,
               .words = setting_words(flags, {"seed", "minutes"})},
         slots_(std::min<int64_t>(members, num_threads())) {
     check_folder(flags);
+    run_.make_and_lock();
     if (flags.resume) {
       resume();
       return;
     }
-    if (flags.overwrite) clear_runs(folder_);
+    if (flags.overwrite) clear_runs(run_);
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
       const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
@@ -116,7 +117,6 @@ class Members {
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) plan_.words.emplace_back("--overwrite");
     const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
-    files::make_folders(folder_);
     files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
   }
 
@@ -151,10 +151,10 @@ class Members {
   }
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
-  bool remove_if_empty() const {
+  bool remove_if_empty() {
     if (fs::exists(folder_ / kMembers)) return false;
     fs::remove(folder_ / kPlan);
-    if (fs::is_empty(folder_)) fs::remove(folder_);
+    run_.unlock(/*removes_empty=*/true);
     return true;
   }
 
@@ -225,6 +225,7 @@ class Members {
 
   const TrainFlags& flags_;
   fs::path folder_;
+  train::RunFolder run_;  // locked; each member has a lock of its own folder
   Plan plan_;
   int64_t slots_;
 };
@@ -308,6 +309,10 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
 
 bool is_ensemble(const fs::path& folder) { return fs::exists(folder / kPlan); }
 
+bool has_plan(const fs::path& folder) {
+  return is_ensemble(folder) || fs::exists(folder / train::RunFolder::kTeachersPlan);
+}
+
 void check_replaceable(const TrainFlags& flags, int64_t members) {
   if (members > 1)
     check_folder(flags);
@@ -315,14 +320,15 @@ void check_replaceable(const TrainFlags& flags, int64_t members) {
     train::RunFolder(run_path(flags)).check_free(flags.overwrite);
 }
 
-void clear_runs(const fs::path& folder) {
+void clear_runs(train::RunFolder& locked) {
   std::vector<fs::path> all;
-  add_runs(folder, all);
-  for (const fs::path& one : all)
-    if (train::RunFolder run(one); run.has_run()) run.lock();  // before anything is removed
+  add_runs(locked.path(), all);
+  for (const fs::path& one : all)  // before anything is removed
+    if (train::RunFolder run(one); one != locked.path() && (run.has_run() || has_plan(one))) run.lock();
   for (const fs::path& one : all) {
-    if (train::RunFolder run(one); run.has_run())
-      run.clear(/*overwrite=*/true, /*keep_recipe=*/one != folder);
+    train::RunFolder other(one);
+    train::RunFolder& run = one == locked.path() ? locked : other;
+    if (run.has_run()) run.clear(/*overwrite=*/true, /*keep_recipe=*/&run == &other);
     if (is_ensemble(one)) train::remove_run_files(one);
     fs::remove(one / kPlan);
     fs::remove(one / train::RunFolder::kTeachersPlan);

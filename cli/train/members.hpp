@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gradus/cli/train/train_flags.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
 
 namespace gradus::cli {
 
@@ -28,9 +29,11 @@ int train_members(const TrainFlags& flags, int64_t count, std::chrono::steady_cl
 bool is_ensemble(const std::filesystem::path& folder);
 /// Throws Error unless the folder of the flags can have a run of one model, or of an ensemble.
 void check_replaceable(const TrainFlags& flags, int64_t members);
-/// Removes the run or the ensemble in a folder, its teachers, and theirs. Throws Error, with nothing removed,
-/// if one of them is being trained.
-void clear_runs(const std::filesystem::path& folder);
+/// Whether a folder has an ensemble, or teachers, which may not have begun.
+bool has_plan(const std::filesystem::path& folder);
+/// Removes the run or the ensemble in a locked folder, its teachers, and theirs. Throws Error, with nothing
+/// removed, if one of them is being trained.
+void clear_runs(train::RunFolder& locked);
 /// The given settings as words of a command, without those of `but`.
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but);
 

@@ -40,10 +40,7 @@ fs::path plan_file(const TrainFlags& flags) { return run_path(flags) / train::Ru
 fs::path teachers_folder(const TrainFlags& flags) { return run_path(flags) / train::RunFolder::kTeachers; }
 
 /// Whether a folder has something that --resume continues.
-bool has_begun(const fs::path& folder) {
-  return train::RunFolder(folder).has_last() || is_ensemble(folder) ||
-         fs::exists(folder / train::RunFolder::kTeachersPlan);
-}
+bool can_resume(const fs::path& folder) { return train::RunFolder(folder).has_last() || has_plan(folder); }
 
 TaughtRun read_taught(const fs::path& path) {
   const std::string file = path.string();
@@ -110,20 +107,28 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
                  const std::string& program) {
   const Messages messages(flags.quiet);
   const fs::path folder = run_path(flags), teachers = teachers_folder(flags);
+  train::RunFolder own(folder);
   if (!flags.resume) {
-    if (has_begun(teachers) && !flags.overwrite)
+    if (can_resume(teachers) && !flags.overwrite)
       fail("train", "--out must be new, got ", folder,
            ", which has teachers. Hint: --resume continues the run, --overwrite replaces it.");
     check_replaceable(flags, run.members);
-    if (flags.overwrite) clear_runs(folder);
+  }
+  own.make_and_lock();
+  if (!flags.resume) {
+    if (flags.overwrite) clear_runs(own);
     write_taught(plan_file(flags), run);
   }
   const train::Interrupt interrupt;
   std::vector<std::string> words =
-      flags.resume && has_begun(teachers) ? std::vector<std::string>{"--resume"} : run.teachers;
+      flags.resume && can_resume(teachers) ? std::vector<std::string>{"--resume"} : run.teachers;
   // The standard output is for the sample of the learner.
   int code = run_part(flags, words, teachers, STDERR_FILENO, interrupt);
-  if (code == kDone) {
+  const bool is_bad_input = code != kDone && !flags.resume && !can_resume(teachers);
+  if (is_bad_input) fs::remove(plan_file(flags));
+  own.unlock(/*removes_empty=*/is_bad_input);
+  if (is_bad_input) return code;
+  if (code == kDone) {  // The learner has the lock from here on.
     messages.line(concat("\nlearner ", run.members > 1 ? "the members learn" : "one model learns",
                          " from the text and from the teachers in ", teachers.string()));
     words = run.learner;
@@ -133,10 +138,6 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
     words.push_back(concat("--teacher=", teachers.string()));
     if (flags.json) words.emplace_back("--json");
     code = run_part(flags, words, folder, -1, interrupt);
-  } else if (!flags.resume && !has_begun(teachers)) {  // as with bad input
-    fs::remove(plan_file(flags));
-    if (fs::is_empty(folder)) fs::remove(folder);
-    return code;
   }
   if (code != kDone && !train::RunFolder(folder).has_run() && !is_ensemble(folder))
     messages.line(concat("the teachers or their learner are not finished; continue with: ", program,

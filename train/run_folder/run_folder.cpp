@@ -38,7 +38,7 @@ bool is_leftover(const std::string& name) {
 }
 
 /// Whether a folder is empty except for leftovers.
-bool is_free(const fs::path& folder, std::error_code& error) {
+bool has_only_leftovers(const fs::path& folder, std::error_code& error) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (!is_leftover(entry->path().filename().string())) return false;
   return !error;
@@ -71,7 +71,7 @@ void RunFolder::check_free(bool overwrite) const {
   const fs::file_status status = fs::status(path_, ignored);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) fail("train", Option{"out"}, " must be a folder, got the file ", path_, ".");
-  const bool free = is_free(path_, unreadable);
+  const bool free = has_only_leftovers(path_, unreadable);
   if (unreadable)
     fail("train", Option{"out"}, " must be readable, got ", path_, ": '", unreadable.message(), "'.");
   if (free || has_only_begun()) return;
@@ -82,6 +82,11 @@ void RunFolder::check_free(bool overwrite) const {
   if (!has_run())
     fail("train", Option{"overwrite"}, " replaces a run only, got ", path_,
          ", which has no train.json. Hint: use another ", Option{"out"}, ".");
+}
+
+bool RunFolder::is_free() const {
+  std::error_code unreadable;
+  return has_only_leftovers(path_, unreadable);
 }
 
 bool RunFolder::has_only_begun() const {
@@ -95,18 +100,29 @@ void RunFolder::lock() {
   if (!held_->lock) held_->lock.emplace(path_);
 }
 
-void RunFolder::check_there() const {
-  if (!held_->lock) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
-  held_->lock->check();
-}
-
-void RunFolder::create(const ModelFiles& files, bool overwrite) {
+void RunFolder::make_and_lock() {
   try {
     files::make_folders(path_);
   } catch (const RunError& e) {
     fail("train", Option{"out"}, " must be a folder that can be made: ", files::without_op(e.what()));
   }
   lock();
+}
+
+void RunFolder::unlock(bool removes_empty) {
+  std::error_code gone;
+  const fs::directory_iterator entries(path_, gone);
+  if (removes_empty && std::distance(entries, {}) == 1) fs::remove_all(path_, gone);  // the file of the lock
+  held_->lock.reset();
+}
+
+void RunFolder::check_there() const {
+  if (!held_->lock) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
+  held_->lock->check();
+}
+
+void RunFolder::create(const ModelFiles& files, bool overwrite) {
+  make_and_lock();
   check_free(overwrite);  // another run may have begun meanwhile
   remove_files();
   write_texts(files);  // with train.json, which was never absent: it marks the folder of a run

@@ -34,8 +34,14 @@ class RunFolder {
   void check_free(bool overwrite) const;
   /// Whether the folder has a run, even without a state.
   bool has_run() const;
+  /// Whether the folder is empty but for what a run leaves that is killed before its first file.
+  bool is_free() const;
   /// Locks the folder, which must exist, until this is destroyed. Throws Error if another run has the lock.
   void lock();
+  /// Makes the folder first. Throws Error if it cannot be made.
+  void make_and_lock();
+  /// Ends the lock. `removes_empty`: also removes the folder if it has no other files.
+  void unlock(bool removes_empty);
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
   void create(const ModelFiles& files, bool overwrite);

@@ -1,6 +1,7 @@
 // train --members: an ensemble of runs with different seeds.
 #include "cli/program.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/train/run_folder/run_lock.hpp"
 
 namespace gradus::cli::test_members {
 
@@ -144,6 +145,11 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
     return scratch.path(name);
   };
   const std::string out = begun("out", 1), both = begun("both", 2);
+  const auto check_locked = [](const std::string& folder, const std::vector<std::string>& words) {
+    const train::RunLock other(folder);
+    check_refused(words, {"must be written by one run at a time"});
+  };
+  check_locked(out, args("train --resume --out", out));
   const Outcome outcome = call("train --resume --out", out);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
@@ -184,6 +190,9 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   CHECK(teacher_of(both + "/members/1").empty());
   for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/last"})
     CHECK(!std::filesystem::exists(both + gone));
+
+  check_locked(both, args("train --resume --out", both));
+  check_locked(both, args("train --overwrite --members 2 --text", scratch.path("text.txt"), "--out", both));
 
   // What others put beside a member stays.
   scratch.file("both/members/1/notes.txt", "mine");
