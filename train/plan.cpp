@@ -15,7 +15,6 @@ constexpr double kCachedToken = 10;          // cost of a token with a cache, in
 constexpr double kEndSeconds = 0.3;          // loading the best model, writing files
 constexpr double kNextCorrection = 2.0 / 3;  // of the time or the steps that the last correction had left
 constexpr double kLastCorrection = 0.03;     // of the time: if less is left, the plan stays
-constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
@@ -28,7 +27,8 @@ constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
 constexpr double kLeastMemberEpochs = 12, kTaughtEpochs = 16, kTaughtShare = 0.65;
 // Teachers that are to have teachers measure the machine again, and must still find time for them.
 constexpr double kSureMemberEpochs = 20;
-constexpr int64_t kMostTeachers = 8;
+constexpr double kMostTaughtEpochs = 25, kTaughtStep = 1.36;  // a step with a teacher, in steps
+constexpr int64_t kMostTeachers = 8, kMostTaught = 16;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
@@ -42,7 +42,7 @@ TrainConfig most_steps(const TrainConfig& config, int64_t fewest, const Fits& fi
     return std::pair(fits(candidate), candidate);
   };
   int64_t good = fewest, bad = std::max<int64_t>(2 * fewest, fewest + 1);
-  while (bad < kMostSteps && with(bad).first) {
+  while (with(bad).first) {
     good = bad;
     bad *= 2;
   }
@@ -59,6 +59,10 @@ double work_of_step(const TrainConfig& config) {
 }
 
 }  // namespace
+
+int64_t most_taught_steps(const TrainConfig& config, double text_tokens) {
+  return static_cast<int64_t>(std::max(1.0, kMostTaughtEpochs * text_tokens / tokens_per_step(config)));
+}
 
 double tokens_per_step(const TrainConfig& config) {
   return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
@@ -95,18 +99,19 @@ double planned_dropout(double epochs, double parameters_per_token) {
 
 Teaching planned_teaching(double epochs, int64_t members, int64_t slots) {
   const auto at_once = static_cast<double>(std::min(slots, kMostTeachers));
-  const auto rounded = [&](double affordable) {
+  const auto rounded = [&](double affordable, int64_t most) {
     return affordable < at_once
                ? std::min(at_once, std::exp2(std::max(0.0, std::round(std::log2(affordable)))))
                : at_once * std::min(std::round(affordable / at_once),
-                                    std::floor(static_cast<double>(kMostTeachers) / at_once));
+                                    std::floor(static_cast<double>(most) / at_once));
   };
   if (members > 1 ? epochs < kLeastMemberEpochs * static_cast<double>(members) : epochs < kLeastEpochs)
     return {};
-  const double taught = rounded((1 - kTeachersShare) * kTaughtShare * epochs / kTaughtEpochs);
-  if (members == 1 && taught > 1 && kTaughtShare * epochs >= kSureMemberEpochs * taught)
-    return {static_cast<int64_t>(taught), kTaughtShare};
-  const double teachers = rounded(kTeachersShare * epochs / kTeacherEpochs);
+  const double share = std::max(kTaughtShare, 1 - kTaughtStep * kMostTaughtEpochs / epochs);
+  const double taught = rounded((1 - kTeachersShare) * share * epochs / kTaughtEpochs, kMostTaught);
+  if (members == 1 && taught > 1 && share * epochs >= kSureMemberEpochs * taught)
+    return {static_cast<int64_t>(taught), share};
+  const double teachers = rounded(kTeachersShare * epochs / kTeacherEpochs, kMostTeachers);
   return {static_cast<int64_t>(teachers), std::min(kTeachersShare, teachers * kTeacherEpochs / epochs)};
 }
 
@@ -158,14 +163,15 @@ TrainConfig planned(TrainConfig config, double seconds, const OtherWork& other, 
     if (!is_given("eval-every")) candidate.eval_every = tenth;
     if (!is_given("save-every")) candidate.save_every = tenth;
     if (!is_given("warmup")) candidate.warmup = std::min(config.warmup, candidate.steps / 20);
-    return planned_seconds(candidate, other, pace) <= seconds;
+    return candidate.steps <= other.most_steps && planned_seconds(candidate, other, pace) <= seconds;
   });
 }
 
 TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const OtherWork& other,
                       const Pace& pace) {
   const TrainConfig most = most_steps(config, done, [&](const TrainConfig& candidate) {
-    return planned_seconds(candidate, other, pace, done) <= seconds_left;
+    return candidate.steps <= other.most_steps &&
+           planned_seconds(candidate, other, pace, done) <= seconds_left;
   });
   config.change_steps(done, most.steps);
   return config;

@@ -24,7 +24,11 @@ struct OtherWork {
   int64_t eval_targets = 0;   ///< of the whole validation split; 0: there are no evaluations
   int64_t sample_tokens = 0;  ///< of the sample at its end
   int ranks = 1;              ///< that share the steps and evaluations; the last evaluation is on one
+  int64_t most_steps = int64_t{1} << 40;  ///< after which more steps would not lower the loss
 };
+
+/// The most steps of a run with a teacher on a text of `text_tokens`, which it then has read 25 times.
+int64_t most_taught_steps(const TrainConfig& config, double text_tokens);
 
 /// The tokens of a step; a double, as large settings overflow an integer.
 double tokens_per_step(const TrainConfig& config);
@@ -55,10 +59,10 @@ struct Teaching {
   double share = 0;      ///< of the time, which the teachers get
 };
 /// The teachers of `members` models, where one alone, on all `slots` threads, makes `epochs` epochs in the
-/// time. One model has none below 7 epochs. From about 60 epochs on, its teachers are an ensemble of members
-/// that have teachers themselves, in 0.65 of the time, as an ensemble has from 12 epochs a member on. Else
-/// they are as many as make about 4.8 epochs each in two fifths of the time: a power of two of which each has
-/// several threads, or a multiple of `slots`; at most 8.
+/// time. One model has none below 7 epochs. From about 60 epochs on, its teachers are an ensemble of at most
+/// 16 members that have teachers themselves, in 0.65 of the time or all but what most_taught_steps() take, as
+/// an ensemble has from 12 epochs a member on. Else they are as many as make about 4.8 epochs each in two
+/// fifths of the time: a power of two of which each has several threads, or a multiple of `slots`; at most 8.
 Teaching planned_teaching(double epochs, int64_t members, int64_t slots);
 /// The teachers of a run on a text of `text_tokens` tokens; choices[0], the usual preset, has its pace. None
 /// if the largest choice that planned_choice() takes makes fewer than 7 epochs: it is better alone.

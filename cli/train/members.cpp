@@ -95,8 +95,7 @@ class Members {
  public:
   Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
       : flags_(flags),
-        folder_(run_path(flags)),
-        run_(folder_),
+        run_(run_path(flags)),
         plan_{.members = members,
               .seed = flags.config.seed,
               .words = setting_words(flags, {"seed", "minutes"})},
@@ -111,18 +110,18 @@ class Members {
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
       const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
-      plan_.words.push_back(concat("--minutes=", typed(std::max(kLeast, left / static_cast<double>(turns)))));
+      plan_.words.push_back(minutes_word(left / static_cast<double>(turns)));
       plan_.words.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) plan_.words.emplace_back("--overwrite");
     const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
-    files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
+    files::write_atomically(folder() / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
   }
 
   int64_t count() const { return plan_.members; }
-  const fs::path& folder() const { return folder_; }
-  fs::path folder(int64_t member) const { return folder_ / name(member); }
+  const fs::path& folder() const { return run_.path(); }
+  fs::path folder(int64_t member) const { return folder() / name(member); }
 
   /// Trains those that are not finished. Returns the exit code of the first that failed, or that of a signal.
   int train(const train::Interrupt& interrupt, const Messages& messages) {
@@ -152,8 +151,8 @@ class Members {
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
   bool remove_if_empty() {
-    if (fs::exists(folder_ / kMembers)) return false;
-    fs::remove(folder_ / kPlan);
+    if (fs::exists(folder() / kMembers)) return false;
+    fs::remove(folder() / kPlan);
     run_.unlock(/*removes_empty=*/true);
     return true;
   }
@@ -162,7 +161,7 @@ class Members {
   void write() const {
     std::vector<std::string> names;
     for (int64_t i = 1; i <= plan_.members; ++i) names.push_back(name(i));
-    files::FolderUpdate update(folder_);
+    files::FolderUpdate update(folder());
     models::save_ensemble(names, update);
     for (const auto& [file, text] : data::tokenizer_files(train::load_tokenizer(folder(1), {})))
       update.write(file, text);
@@ -170,18 +169,16 @@ class Members {
   }
 
  private:
-  static constexpr double kLeast = 1e-3;  // minutes
-
   static std::string name(int64_t member) { return concat("members/", member); }
   void resume() {
-    plan_ = read_plan(folder_);
+    plan_ = read_plan(folder());
     if (flags_.members > 0 && flags_.members != plan_.members)
       fail("train", "--members of a resumed ensemble must stay ", plan_.members, ", got ", flags_.members,
            ".");
     for (const train::Setting& row : train::settings())
       if (flags_.is_given(row.key))
-        fail("train", "--", row.key, " must be left out when an ensemble is resumed. Hint: ", folder_ / kPlan,
-             " has the settings.");
+        fail("train", "--", row.key,
+             " must be left out when an ensemble is resumed. Hint: ", folder() / kPlan, " has the settings.");
   }
 
   bool is_finished(int64_t member) const {
@@ -224,7 +221,6 @@ class Members {
   }
 
   const TrainFlags& flags_;
-  fs::path folder_;
   train::RunFolder run_;  // locked; each member has a lock of its own folder
   Plan plan_;
   int64_t slots_;
@@ -305,6 +301,11 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
     });
   }
   return words;
+}
+
+std::string minutes_word(double minutes) {
+  constexpr double kLeast = 1e-3;
+  return concat("--minutes=", typed(std::max(kLeast, minutes)));
 }
 
 bool is_ensemble(const fs::path& folder) { return fs::exists(folder / kPlan); }

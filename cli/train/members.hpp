@@ -36,5 +36,7 @@ bool has_plan(const std::filesystem::path& folder);
 void clear_runs(train::RunFolder& locked);
 /// The given settings as words of a command, without those of `but`.
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but);
+/// --minutes with all digits of a time, which may be used up.
+std::string minutes_word(double minutes);
 
 }  // namespace gradus::cli

@@ -84,9 +84,10 @@ class Planner {
     // A teacher does instead of dropout.
     if (!flags_.is_given("dropout") && config.init_from.empty() && config.teacher.empty())
       set_dropout(chosen);
-    const train::OtherWork other{.eval_targets = tokens_.dataset(chosen).validation_targets(),
-                                 .sample_tokens = flags_.quiet ? 0 : kClosingSample,
-                                 .ranks = ranks};
+    train::OtherWork other{.eval_targets = tokens_.dataset(chosen).validation_targets(),
+                           .sample_tokens = flags_.quiet ? 0 : kClosingSample,
+                           .ranks = ranks};
+    if (!config.teacher.empty()) other.most_steps = train::most_taught_steps(chosen, text_tokens(chosen));
     const TrainConfig plan =
         train::planned(chosen, seconds_left(), other, pace_,
                        [this](const std::string& flag) { return flags_.is_given(flag); });

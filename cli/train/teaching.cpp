@@ -29,12 +29,7 @@ namespace fs = std::filesystem;
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastMinutes = 1e-3;
 constexpr int64_t kTeachersSeed = 1000;  // from the seed of the learner
-
-std::string minutes_word(double minutes) {
-  return concat("--minutes=", nlohmann::json(std::max(kLeastMinutes, minutes)).dump());  // with all digits
-}
 
 fs::path plan_file(const TrainFlags& flags) { return run_path(flags) / train::RunFolder::kTeachersPlan; }
 fs::path teachers_folder(const TrainFlags& flags) { return run_path(flags) / train::RunFolder::kTeachers; }
