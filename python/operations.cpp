@@ -72,6 +72,13 @@ Tensor tensor_of_operand(O x, O like) {
   const DType other = like.tensor.defined() ? like.tensor.dtype() : like.dtype;
   return full({}, x.number, is_floating(other) || (x.is_whole() && other == DType::int64) ? other : x.dtype);
 }
+// A tensor of copies of a number, or of a tensor's element.
+Tensor filled_with(S size, O value, DType dtype) {
+  if (!value.tensor.defined()) return full(size, value.number, dtype);
+  Tensor x = empty(size, dtype);
+  x.copy_(value.tensor.detach());
+  return x;
+}
 Tensor bools(O x) {
   const DType dtype = x.tensor.defined() ? x.tensor.dtype() : x.dtype;
   if (dtype != DType::boolean) fail("logical", "needs bools, got ", name(dtype), ".");
@@ -480,7 +487,7 @@ void add_operations(Table& t) {
   t(":_named(input, name)", of<named>);
   // -- values in place, not recorded
   t(".copy_(input, source)", [](py::handle x, T source) { tensor_of(x.ptr()).detach().copy_(source); return x; });
-  t(".fill_(input, value)", [](py::handle x, D value) { tensor_of(x.ptr()).detach().copy_(full({}, value, tensor_of(x.ptr()).dtype())); return x; });
+  t(".fill_(input, value)", [](py::handle x, O value) { tensor_of(x.ptr()).detach().copy_(filled_with({}, value, tensor_of(x.ptr()).dtype())); return x; });
   t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
   t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(uniform(x.shape(), a, b, g, x.dtype())); return x; });
   t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(normal(x.shape(), mean, std, g, x.dtype())); return x; });
@@ -505,18 +512,18 @@ void add_operations(Table& t) {
   t(":zeros(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_float(dtype)), grad); });
   t(":ones(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_float(dtype)), grad); });
   t(":empty(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(empty(size, or_float(dtype)), grad); });
-  t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)", [](S size, O x, OptionalDtype dtype, V, B grad) { return made(full(size, x.number, dtype.value_or(x.dtype)), grad); });
+  t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)", [](S size, O x, OptionalDtype dtype, V, B grad) { return made(filled_with(size, x, dtype.value_or(x.tensor.defined() ? x.tensor.dtype() : x.dtype)), grad); });
   t(":eye(n, dtype=None, device=None, requires_grad=False)", [](N n, OptionalDtype dtype, V, B grad) { return made(eye(n, or_float(dtype)), grad); });
   t(":arange(start, end=None, step=1, dtype=None, device=None, requires_grad=False)", of<range>);
   t(":zeros_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(zeros(x.shape(), or_of(dtype, x)), grad); });
   t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
   t(":empty_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(empty(x.shape(), or_of(dtype, x)), grad); });
-  t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, D value, OptionalDtype dtype, V, B grad) { return made(full(x.shape(), value, or_of(dtype, x)), grad); });
+  t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(x.shape(), value, or_of(dtype, x)), grad); });
   t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(rand(x.shape(), g, or_of(dtype, x)), grad); });
   t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(randn(x.shape(), g, or_of(dtype, x)), grad); });
   t(".new_zeros(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_of(dtype, x)), grad); });
   t(".new_ones(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_of(dtype, x)), grad); });
-  t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, D value, OptionalDtype dtype, V, B grad) { return made(full(size, value, or_of(dtype, x)), grad); });
+  t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(size, value, or_of(dtype, x)), grad); });
   t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(rand(size, g, or_float(dtype)), grad); });
   t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(randn(size, g, or_float(dtype)), grad); });
   t(":normal(mean, std, size, generator=None, dtype=None, device=None)", [](D mean, D std, S size, G g, OptionalDtype dtype, V) { return normal(size, mean, std, g, or_float(dtype)); });

@@ -4,6 +4,7 @@
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/python/casters.hpp"
 #include "gradus/python/object.hpp"
 
 namespace gradus::python {
@@ -50,7 +51,8 @@ Tensor value_from(PyObject* value, DType dtype) {
   if (!number_from(value, number)) return tensor_made_of(value).to(dtype);
   if (dtype == DType::int64 && number != std::floor(number))
     fail("setitem", "an int64 tensor takes whole numbers, got ", number, ".");
-  return full({}, number, dtype);
+  const auto operand = py::cast<Operand>(py::handle(value));  // which has a tensor for large whole numbers
+  return operand.tensor.defined() ? operand.tensor : full({}, number, dtype);
 }
 
 // x with `value` at the places of the key; recorded if gradients flow to one of them.

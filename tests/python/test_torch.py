@@ -173,7 +173,11 @@ class Functions(unittest.TestCase):
         x = torch.tensor([2**53 + 1, -413452260149, 7, -7, -2**63])
         y = [x // 2, x % 2, x // -3, x % -3, x // torch.tensor([[1], [-5]]), torch.tensor([1.0, -1.0, 5.5]) // 0.1, torch.tensor([1.0, -5.0]) % 0.1,
              torch.tensor([-5.0]) // float("inf"), torch.tensor([5]) % 2.5, x + (2**53 + 1), x == 2**53 + 1, torch.where(x > 0, x, 2.5),
-             torch.where(x > 0, 1, 0), torch.where(x > 0, x > 1, 2)]
+             torch.where(x > 0, 1, 0), torch.where(x > 0, x > 1, 2), torch.full((2,), 2**53 + 1), torch.full_like(x, -2**63),
+             x.new_full((1, 2), 2**62 + 1), x.clone().fill_(2**53 + 1), torch.full((1,), 2**53 + 1, dtype=torch.float64), torch.full((), True)]
+        y[-1][()] = False
+        y[0][1:3] = 2**53 + 1
+        y[0][0] = -2**63
         for f in (lambda: x // 0, lambda: x % torch.tensor([0])):
             with self.assertRaises(RuntimeError):
                 f()
