@@ -28,7 +28,7 @@ struct Place {
   void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
 };
 
-TEST_CASE("files of others are not replaced unasked, earlier ones of the verb are") {
+TEST_CASE("files of others are not replaced unasked, earlier ones of the verb are", "[needs.verbs]") {
   const Place place;
   place.train();
   const std::string theirs = place.scratch.file("theirs.html", "mine"), line = "{\"text\": \"the\"}\n",
@@ -58,7 +58,7 @@ TEST_CASE("files of others are not replaced unasked, earlier ones of the verb ar
     }
 }
 
-TEST_CASE("weights that are not finite are no model; info describes them still") {
+TEST_CASE("weights that are not finite are no model; info describes them still", "[needs.verbs]") {
   const Place place;
   place.train();
   const std::string file = place.out + "/model.safetensors";
@@ -73,7 +73,7 @@ TEST_CASE("weights that are not finite are no model; info describes them still")
             " must be finite, got ");
 }
 
-TEST_CASE("shards without their index are no model; info lists the tensors of one") {
+TEST_CASE("shards without their index are no model; info lists the tensors of one", "[needs.verbs]") {
   const Place place;
   place.train();
   std::filesystem::remove(place.out + "/checksums.sfv");

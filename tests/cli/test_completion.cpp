@@ -55,7 +55,8 @@ Words flags_in_help(const std::vector<std::string>& verb) {
   return flags;
 }
 
-TEST_CASE("bash completes verbs, flags and words that can be listed, and leaves files to itself") {
+TEST_CASE("bash completes verbs, flags and words that can be listed, and leaves files to itself",
+          "[needs.verbs]") {
   const Docs docs;
   const std::vector<std::pair<std::vector<std::string>, Words>> table = {
       {{"tr"}, {"train"}},
@@ -80,7 +81,7 @@ TEST_CASE("bash completes verbs, flags and words that can be listed, and leaves 
   CHECK_HAS(read(docs.bash), "complete -o default -F _gradus_words gradus\n");
 }
 
-TEST_CASE("bash and the manual page have each flag that the help lists", "[needs.formats]") {
+TEST_CASE("bash and the manual page have each flag that the help lists", "[needs.verbs]") {
   const Docs docs;
   const std::string page = std::regex_replace(read(docs.man), std::regex("\\\\-"), "-");
   for (const std::string& verb :

@@ -227,7 +227,7 @@ TEST_CASE("a config file stands for flags, the command line wins over it, and bo
   CHECK(config.batch == train::preset("tiny").batch);
 }
 
-TEST_CASE("a run folder is complete, and sample, eval and info read it") {
+TEST_CASE("a run folder is complete, and sample, eval and info read it", "[needs.pages]") {
   const Trained run({"--quiet"});
   for (const char* file :
        {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
@@ -285,7 +285,7 @@ TEST_CASE("a run folder is complete, and sample, eval and info read it") {
             "step 12 of 12; finished", "memory", "written by  " + version);
 }
 
-TEST_CASE("help shows groups, defaults and examples in at most 100 columns") {
+TEST_CASE("help shows groups, defaults and examples in at most 100 columns", "[needs.verbs]") {
   for (const char* verb :
        {"", "train", "sample", "chat", "eval", "look", "gradcheck", "bench", "plan", "info"}) {
     std::vector<std::string> arguments{"--help"};

@@ -5,7 +5,7 @@
 
 namespace gradus::cli::test_usage {
 
-TEST_CASE("help is found by every way that leads to it", "[needs.formats]") {
+TEST_CASE("help is found by every way that leads to it", "[needs.verbs]") {
   CHECK(call("help").out == call("--help").out);
   for (const std::string& verb : args("train sample eval tokenizer gradcheck conform lesson replay sweep "
                                       "bench info plan export new")) {
@@ -29,7 +29,7 @@ TEST_CASE("a folder called help is a folder") {
   std::filesystem::current_path(home);
 }
 
-TEST_CASE("what is printed must arrive, whatever the verb") {
+TEST_CASE("what is printed must arrive, whatever the verb", "[needs.verbs]") {
   for (const auto& arguments :
        {args("--help"), args("--version"), args("train --help"), args("lesson"), args("lesson 000"),
         args("gradcheck --op tanh"), args("info --preset tiny")}) {
@@ -41,7 +41,7 @@ TEST_CASE("what is printed must arrive, whatever the verb") {
   }
 }
 
-TEST_CASE("who mistypes is told what may have been meant") {
+TEST_CASE("who mistypes is told what may have been meant", "[needs.verbs]") {
   const std::pair<const char*, const char*> table[] = {
       {"trian", "got 'trian'. Hint: did you mean gradus train? gradus --help lists the verbs."},
       {"help smaple", "did you mean gradus sample?"},
