@@ -97,7 +97,7 @@ Tensor from_dlpack(const py::object& o) {
 // -- the buffer protocol
 
 const char* format_of(DType dtype) {
-  return dtype == DType::float32 ? "f" : dtype == DType::float64 ? "d" : dtype == DType::int64 ? "q" : "?";
+  return dtype == DType::float32 ? "f" : dtype == DType::float64 ? "d" : dtype == DType::int64 ? "l" : "?";
 }
 
 // A tensor with its shape and strides, which a reader of the buffer owns: the Python object may have become

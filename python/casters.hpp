@@ -80,13 +80,14 @@ struct type_caster<door::Operand> {
   PYBIND11_TYPE_CASTER(door::Operand, const_name("Tensor | float"));
   bool load(handle h, bool) {
     PyObject* const o = h.ptr();
-    if (PyBool_Check(o) || PyLong_Check(o))
+    const bool is_whole = door::is_whole(o);
+    if (PyBool_Check(o) || is_whole)
       value.dtype = PyBool_Check(o) ? gradus::DType::boolean : gradus::DType::int64;
     if (door::is_tensor(o))
       value.tensor = door::tensor_of(o);
     else if (!door::number_from(o, value.number))
       return false;
-    else if (PyLong_Check(o) && std::abs(value.number) >= 0x1p53)  // a double would round it
+    else if (is_whole && std::abs(value.number) >= 0x1p53)  // a double would round it
       value.tensor = gradus::tensor(std::vector<int64_t>{PyLong_AsLongLong(o)}, gradus::Shape{});
     return true;
   }

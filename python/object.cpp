@@ -53,6 +53,7 @@ void tensor_dealloc(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   forget_leaf(object);
+  Py_XDECREF(object->base);
   object->tensor.~Tensor();
   type->tp_free(self);
   Py_DECREF(type);
@@ -98,6 +99,15 @@ void set_requires_grad(PyObject* self, bool on) {
   register_leaf(reinterpret_cast<TensorObject*>(self));
 }
 
+void note_base(PyObject* view, PyObject* base) {
+  if (view == base || !is_tensor(view) || !is_tensor(base)) return;
+  if (tensor_of(view).impl()->storage != tensor_of(base).impl()->storage) return;
+  auto* const object = reinterpret_cast<TensorObject*>(view);
+  PyObject* const its = reinterpret_cast<TensorObject*>(base)->base;  // a view of a view is one of its base
+  const bool has_base = its && PyWeakref_GetObject(its) != Py_None;
+  if (!object->base) object->base = has_base ? Py_NewRef(its) : PyWeakref_NewRef(base, nullptr);
+}
+
 void become(PyObject* self, const Tensor& result, const char* op) {
   Tensor& x = tensor_of(self);
   if (result.shape() != x.shape() || result.dtype() != x.dtype())
@@ -108,8 +118,14 @@ void become(PyObject* self, const Tensor& result, const char* op) {
     fail(op,
          "a leaf that requires a gradient must not change in place. Hint: with gradus.no_grad(), or detach() "
          "it.");
-  forget_leaf(reinterpret_cast<TensorObject*>(self));
-  reinterpret_cast<TensorObject*>(self)->grad_fn = nullptr;
+  auto* const object = reinterpret_cast<TensorObject*>(self);
+  if (object->base && PyWeakref_GetObject(object->base) != Py_None)
+    fail(op,
+         "a view of a tensor that is still there must not change in place while gradients are recorded, as "
+         "that tensor would not. Hint: write x[i, j] = y for x[i][j] = y, or x = x.masked_fill(...).");
+  Py_CLEAR(object->base);
+  forget_leaf(object);
+  object->grad_fn = nullptr;
   x = result;
 }
 
@@ -157,6 +173,13 @@ bool number_from(PyObject* o, double& number) {
   const bool failed = number == -1 && PyErr_Occurred();
   PyErr_Clear();
   return !failed;
+}
+
+bool is_whole(PyObject* o) {
+  if (PyLong_Check(o) || PyFloat_Check(o) || is_tensor(o) || !PyIndex_Check(o)) return PyLong_Check(o);
+  const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(o));
+  PyErr_Clear();
+  return static_cast<bool>(whole);
 }
 
 void make_types(py::module_& m) {

@@ -22,6 +22,7 @@ struct TensorObject {
   PyObject* weak_references;    ///< for CPython
   const void* leaf;             ///< the impl under which it is registered; null: it is not
   const char* grad_fn;          ///< PyTorch's name for what recorded it; null: that of the graph
+  PyObject* base;               ///< a weak reference to the object that it is a view of; null: none
 };
 
 /// Python objects that the module knows; those without a value in make_tensor_type() come from register().
@@ -52,8 +53,11 @@ PyObject* wrap(Tensor tensor, PyTypeObject* type = registered().tensor);
 void set_requires_grad(PyObject* self, bool on);
 /// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded; else the
 /// object becomes that of the result, and other views of the old values keep these. Throws Error for a leaf
-/// that requires gradients, and for another shape or dtype.
+/// that requires gradients, for a view of a tensor that is still there and would not change, and for another
+/// shape or dtype.
 void become(PyObject* self, const Tensor& result, const char* op);
+/// Remembers that `view` is one of `base` if both are tensors that share their storage.
+void note_base(PyObject* view, PyObject* base);
 /// Under anomaly detection: remembers the Python line that is running as the one that recorded this result.
 void note_line(const Tensor& result);
 
@@ -64,6 +68,8 @@ void set_python_error() noexcept;
 bool dtype_from(PyObject* o, DType& dtype);
 /// A number: int, float, bool or what converts to one, such as NumPy's. Returns false for others.
 bool number_from(PyObject* o, double& number);
+/// Whether it is a whole number: an int, a bool, or what has __index__, such as NumPy's.
+bool is_whole(PyObject* o);
 
 /// Makes gradus.Tensor, gradus.Error and gradus.RunError. Called once, first.
 void make_types(py::module_& m);

@@ -144,6 +144,10 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
     const auto owned = py::reinterpret_steal<py::object>(result);
     become(values[0], tensor_of(result), op.name.c_str());
     result = Py_NewRef(values[0]);
+  } else if (!arguments.empty()) {
+    note_base(result, values[0]);
+    for (Py_ssize_t i = 0; PyTuple_Check(result) && i < PyTuple_GET_SIZE(result); ++i)
+      note_base(PyTuple_GET_ITEM(result, i), values[0]);
   }
   if (!op.names.empty() || PyTuple_Check(result)) name_result(op, values, result);
   return result;

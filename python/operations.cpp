@@ -313,6 +313,10 @@ Tensor flipped(T x, I dims) {
   return y;
 }
 
+Tensor copied(T x) {
+  return grad_enabled() && x.requires_grad() ? (x * 1.0).contiguous() : raw::clone(x.detach());
+}
+
 // The tensor as a tile; new dimensions come in front.
 Tensor repeated(T x, I counts) {
   Shape from = x.shape();
@@ -323,7 +327,7 @@ Tensor repeated(T x, I counts) {
   for (int d = 0; d < from.size(); ++d)
     if (const auto count = static_cast<size_t>(counts.values[static_cast<size_t>(d)]); count != 1)
       y = count == 0 ? y.slice(d, 0, 0) : cat(std::vector<Tensor>(count, y), d);
-  return y;
+  return y.impl()->storage == x.impl()->storage ? copied(y) : y;
 }
 
 #ifdef GRADUS_HAS_LAYERS
@@ -352,6 +356,13 @@ py::handle named(py::handle x, Words name) {
   if (tensor_of(x.ptr()).requires_grad())
     reinterpret_cast<TensorObject*>(x.ptr())->grad_fn = names->insert(name).first->c_str();
   return x;
+}
+
+// Writes values that broadcast to the tensor, recorded if they or the tensor require gradients.
+void write(py::handle self, T from, const char* op) {
+  const Tensor& x = tensor_of(self.ptr());
+  if (!grad_enabled() || (!from.requires_grad() && !x.requires_grad())) return x.detach().copy_(from);
+  become(self.ptr(), from.to(x.dtype()).expand(x.shape()) * 1.0, op);
 }
 
 void set_data(py::handle self, T from) {
@@ -467,7 +478,7 @@ void add_operations(Table& t) {
   t("split(tensor, split_size_or_sections, dim=0) int:SplitWithSizes0|Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
   t("chunk(input, chunks, dim=0) Split0", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
   t("unbind(input, dim=0) Unbind0", of<unbind>);
-  t("clone(input) Clone0", [](T x) { return grad_enabled() && x.requires_grad() ? (x * 1.0).contiguous() : raw::clone(x.detach()); });
+  t("clone(input) Clone0", of<copied>);
   t(".detach(input)", [](T x) { return x.detach(); });
   t(".cast(input, dtype)", [](T x, DType dtype) { return x.to(dtype); });
   t(".type_as(input, other)", [](T x, T other) { return x.to(other.dtype()); });
@@ -486,8 +497,8 @@ void add_operations(Table& t) {
   t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
   t(":_named(input, name)", of<named>);
   // -- values in place, not recorded
-  t(".copy_(input, source)", [](py::handle x, T source) { tensor_of(x.ptr()).detach().copy_(source); return x; });
-  t(".fill_(input, value)", [](py::handle x, O value) { tensor_of(x.ptr()).detach().copy_(filled_with({}, value, tensor_of(x.ptr()).dtype())); return x; });
+  t(".copy_(input, source)", [](py::handle x, T source) { write(x, source, "copy_"); return x; });
+  t(".fill_(input, value)", [](py::handle x, O value) { write(x, value.tensor.defined() ? value.tensor : filled_with({}, value, tensor_of(x.ptr()).dtype()), "fill_"); return x; });
   t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
   t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(uniform(x.shape(), a, b, g, x.dtype())); return x; });
   t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(normal(x.shape(), mean, std, g, x.dtype())); return x; });

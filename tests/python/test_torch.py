@@ -184,6 +184,39 @@ class Functions(unittest.TestCase):
         return [(part.tolist(), str(part.dtype)) for part in y]
 
     @both
+    def test_writes_are_recorded(self, torch):
+        q = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        copied, filled, table, kept, shared = torch.zeros(2, 2), torch.zeros(2), torch.zeros(2, 2), torch.ones(2, 2), torch.zeros(2, 2)
+        copied.copy_(q[0])
+        filled.fill_(q[0, 1])
+        for i in range(2):
+            for j in range(2):
+                table[i, j] = q[i] @ q[j]
+        y = kept.repeat(1, 1)
+        y += 1
+        shared[0][1] = 5
+        view = (q * 2).view(4)
+        view *= 3
+        (copied.sum() + 10 * filled.sum() + table.sum() + view.sum()).backward()
+        return [x.tolist() for x in (copied, filled, table, kept, shared, view, q.grad)]
+
+    def test_writes_that_their_base_would_miss_are_refused(self):
+        import gradus.torch as torch
+        q = torch.ones(2, 2, requires_grad=True)
+        table, scores = torch.zeros(2, 2), q * 1
+        for write in (lambda: table[0].__setitem__(1, q[0, 0]), lambda: scores.view(4).mul_(2), lambda: [h.mul_(2) for h in scores],
+                      lambda: scores.T.masked_fill_(torch.tensor(True), 0.0), lambda: table[1].copy_(q[0])):
+            with self.assertRaisesRegex(RuntimeError, "a view of a tensor that is still there"):
+                write()
+
+    @both
+    def test_numbers_of_numpy(self, torch):
+        import numpy as np
+        x = torch.ones(2, dtype=torch.long)
+        y = [x * np.int64(2), torch.arange(np.int64(3)), torch.ones(2) * np.float64(2.5), torch.full((1,), np.int64(2))]
+        return repr(x.numpy()), [(part.tolist(), str(part.dtype)) for part in y]
+
+    @both
     def test_gradients_of_remainders(self, torch):
         a, b = torch.tensor([[5.5], [-5.5]], requires_grad=True), torch.tensor([2.0, -3.0], requires_grad=True)
         (a % b).sum().backward()
