@@ -275,10 +275,11 @@ Tensor rolled(T x, N shift, OptionalN dim) {
   return cat({x.slice(*dim, size - first, size), x.slice(*dim, 0, size - first)}, *dim);
 }
 
-// The diagonal of the first two dimensions, as the last dimension.
+// The diagonal of the first two dimensions, as the last dimension; a view of a packed matrix.
 Tensor diagonal(T x) {
   if (x.dim() < 2) fail("diagonal", "needs two dimensions or more, got ", x.dim(), ".");
   const N rows = x.size(0), columns = x.size(1), count = std::min(rows, columns);
+  if (x.dim() == 2) return x.reshape({-1}).index({Slice(0, count * (columns + 1), columns + 1)});
   const Tensor places =
       arange(0, static_cast<double>(count * (columns + 1)), static_cast<double>(columns + 1));
   std::vector<N> order(static_cast<size_t>(x.dim()) - 1);

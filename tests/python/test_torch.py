@@ -194,6 +194,8 @@ class Functions(unittest.TestCase):
                 table[i, j] = q[i] @ q[j]
         y = kept.repeat(1, 1)
         y += 1
+        kept.diagonal().fill_(7.0)
+        torch.diagonal(shared)[:] = 3
         shared[0][1] = 5
         view = (q * 2).view(4)
         view *= 3
