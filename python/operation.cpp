@@ -87,7 +87,10 @@ py::object rest_of(PyObject* const* args, size_t count) {
 size_t place_of(const Operation& op, PyObject* keyword) {
   for (size_t i = 0; i < op.arguments.size(); ++i)
     if (op.arguments[i].name == keyword || PyUnicode_Compare(op.arguments[i].name, keyword) == 0) return i;
-  refuse_call(op, "has no argument '" + text_of(keyword) + "'");
+  const std::string name = text_of(keyword);
+  if (name == "axis" || name == "keepdims")  // NumPy's names, which PyTorch takes as well
+    return place_of(op, py::str(name == "axis" ? "dim" : "keepdim").ptr());
+  refuse_call(op, "has no argument '" + name + "'");
 }
 
 // Gives what an operation returned PyTorch's names: of the operation in graphs, and of a pair.

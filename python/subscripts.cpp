@@ -71,10 +71,12 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   Tensor& x = tensor_of(self);
   const Tensor given = value_from(value, x.dtype());
   const bool is_recorded = grad_enabled() && (x.requires_grad() || given.requires_grad());
-  if (is_recorded || at.has_tensors)
-    become(self, with_values(x, at, given), "setitem");
-  else
+  if (!is_recorded && !at.has_tensors) {
     x.detach().index(at.subscripts).copy_(given);
+    return;
+  }
+  become(self, with_values(x, at, given), "setitem");
+  reinterpret_cast<TensorObject*>(self)->grad_fn = at.has_tensors ? "IndexPutBackward0" : "CopySlices";
 }
 
 }  // namespace gradus::python

@@ -281,10 +281,10 @@ class TorchPrinter : Elements {
 // PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name, some several.
 std::string backward_name(const Node& node) {
   const bool matrix = node.shape.size() == 2;
-  if (node.op == "matmul") return matrix ? "MmBackward0" : "UnsafeViewBackward0";
-  if (node.op == "linear") {
+  if (node.op == "linear" || node.op == "matmul") {
     const bool biased = std::any_of(node.edges.begin(), node.edges.end(),
                                     [](const Edge& edge) { return edge.to->shape.size() == 1; });
+    if (node.shape.size() == 1) return biased ? "AddBackward0" : "SqueezeBackward3";
     if (matrix) return biased ? "AddmmBackward0" : "MmBackward0";
     return biased ? "ViewBackward0" : "UnsafeViewBackward0";
   }

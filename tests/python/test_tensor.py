@@ -53,8 +53,8 @@ class Basics(unittest.TestCase):
         self.assertEqual((values.tolist(), indices.tolist()), ([2, 4], [1, 1]))
         with self.assertRaisesRegex(TypeError, r"softmax\(input, dim, dtype=None\)"):
             x.softmax()
-        with self.assertRaisesRegex(TypeError, "no argument 'axis'"):
-            x.sum(axis=1)
+        with self.assertRaisesRegex(TypeError, "no argument 'axes'"):
+            x.sum(axes=1)
         with self.assertRaisesRegex(TypeError, "argument 'dim' must be"):
             x.softmax("one")
         with self.assertRaisesRegex(TypeError, "two values for 'dim'"):

@@ -51,7 +51,6 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 void check_matmul(const Tensor& a, const Tensor& b) {
   check_same_dtype("matmul", a, b);
-  check_floating("matmul", a);
   if (a.dim() == 0 || b.dim() == 0)
     fail("matmul", "needs operands of at least one dimension, got ", a.shape(), " and ", b.shape(), ".");
   const int64_t k = b.dim() == 1 ? b.size(0) : b.size(-2);
@@ -73,6 +72,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 1 && b.dim() == 1) return matmul(a.unsqueeze(0), b.unsqueeze(1)).reshape({});
   if (a.dim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.dim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
+  if (a.dtype() == DType::int64) return sum(a.unsqueeze(-1) * b.unsqueeze(-3), {-2});
   const DType in = autocast_dtype();
   const auto to_a = [b = Saved(b), in](const Tensor& gy) {  // (M, N) @ (N, K)
     const Autocast autocast(in);
