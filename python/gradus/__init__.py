@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from . import _core, autograd, data, nn, optim
+from . import _core, autograd, data, lr_scheduler, nn, optim
 from ._core import Error, Generator, RunError, Tensor, Tokenizer, default_generator
 from ._types import TILES as _TILES, Parameter, Size, bfloat16, bool_, dtype, float32, float64, int64
 from ._tensor import (allclose, as_tensor, bincount, einsum, equal, isclose, linspace, manual_seed, repeat_interleave,

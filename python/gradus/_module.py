@@ -14,7 +14,8 @@ class LoadReport(namedtuple("LoadReport", ["missing_keys", "unexpected_keys"])):
     """The names that a load that is not strict ignored."""
 
     def __repr__(self) -> str:
-        return super().__repr__() if any(self) else "<All keys matched successfully>"
+        kept = f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return kept if any(self) else "<All keys matched successfully>"
 
 
 class Module:
@@ -42,10 +43,10 @@ class Module:
 
     def _members(self) -> Iterator[tuple[str, Any]]:
         """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
-        buffers = vars(self).get("_buffers", ())
+        buffers = vars(self).get("_buffers", {})
         found = [pair for name, value in vars(self).items() for pair in _items(name, value)]
         yield from (pair for pair in found if isinstance(pair[1], Parameter))
-        yield from (pair for pair in found if pair[0] in buffers and pair[1] is not None)
+        yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None)
         yield from (pair for pair in found if isinstance(pair[1], Module))
 
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -86,8 +87,13 @@ class Module:
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """State that is saved with the parameters, but not trained."""
-        return iter(self._assembly().named_buffers())
+        """Tensors that are not trained: those saved with the parameters, and those that are not persistent."""
+        for prefix, module in self.named_modules():
+            yield from ((f"{prefix}.{name}" if prefix else name, buffer) for name, buffer in module._own_buffers())
+
+    def _own_buffers(self) -> list[tuple[str, Tensor]]:
+        found = [(name, getattr(self, name)) for name in vars(self).get("_buffers", {})]
+        return [(name, buffer) for name, buffer in found if buffer is not None]
 
     def buffers(self) -> Iterator[Tensor]:
         """The same without the names."""
@@ -95,8 +101,7 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """self.<name> = tensor; it is part of the state if persistent."""
-        if persistent:
-            vars(self).setdefault("_buffers", set()).add(name)
+        vars(self).setdefault("_buffers", {})[name] = persistent
         setattr(self, name, tensor)
 
     def add_module(self, name: str, module: Any) -> None:
@@ -115,22 +120,29 @@ class Module:
     # -- state
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
-        """Parameters and buffers of each module, outside the graph; they share storage with the module's."""
-        state, parts = self._assembly().state_dict(), [name for name, _ in self._parts()]
-        place = {name: i for i, name in enumerate(parts)}
-
-        def place_of(name: str) -> int:  # of the tensor itself or of the layer that it is in
-            return max(place.get(name.rsplit(".", n)[0], -1) for n in range(name.count(".") + 1))
-        return OrderedDict((name, state[name]) for name in sorted(state, key=place_of))
+        """Parameters and buffers of each module, outside the graph; they share storage with the module's. A parameter that several
+        modules share has a name in each."""
+        state: OrderedDict[str, Tensor] = OrderedDict()
+        for name, part in self._parts():
+            inner = {"": part.detach()} if isinstance(part, Tensor) else part.module().state_dict()
+            state.update((f"{name}.{key}".strip("."), value) for key, value in inner.items())
+        return state
 
     def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> LoadReport:
         """Copies values in; returns the names that were missing and unexpected. Raises one Error that lists all
-        misshaped names and, if strict, all missing and unexpected ones; nothing is changed then."""
-        return LoadReport(*self._assembly().load_state_dict(dict(state_dict), strict))
+        misshaped names and, if strict, all missing and unexpected ones; nothing is changed then. One name of a shared
+        parameter is enough."""
+        given, first, names = dict(state_dict), {}, {}
+        for name, value in self.state_dict().items():
+            names[name] = first.setdefault((value.data_ptr(), tuple(value.shape)) if value.numel() else name, name)
+            if name != names[name] and name in given:
+                given[names[name]] = given.pop(name)
+        missing, unexpected = self._assembly().load_state_dict(given, strict)
+        return LoadReport([name for name, known in names.items() if known in missing], unexpected)
 
     def save(self, path: Any, metadata: Any = None) -> None:
-        """Writes the state as a safetensors file."""
-        _core._save_file(self.state_dict(), path, metadata or {"format": "pt"})
+        """Writes the state as a safetensors file, shared parameters once."""
+        _core._save_file(self._assembly().state_dict(), path, metadata or {"format": "pt"})
 
     def summary(self) -> str:
         """A table of parameters and buffers with their shapes, and the number of elements."""
@@ -235,21 +247,47 @@ class Layer(Module):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_core" not in vars(self):
             raise AttributeError(name)
-        if name in self._options and name != "bias":
+        if name in self._options and name not in ("bias", "weight"):
             return self._options[name]
         return _member(self._core, name, type(self).__name__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
             self._core.set(name, value)
+        elif name in self._options or value is None and name in dict(self._core.module().named_parameters()):
+            self._remake(name, value)
         else:
             if name == "training":
                 self._core.train(value)
             super().__setattr__(name, value)
 
+    def _remake(self, name: str, value: Any) -> None:
+        """Makes the layer again with another option, and without a bias that became None. The tensors stay those that they are."""
+        options = {**self._options, name: value is not None if name == "bias" else value}
+        old, generator = self._core.module(), {"generator": _core.Generator(0)} if "generator" in self._defaults else {}
+        new = type(self)._make(**options, **generator)
+        kept, tensors = new.module().state_dict(), dict(old.named_parameters() + old.named_buffers())
+        if any(kept[key].shape != tensors[key].shape for key in kept):
+            raise Error(f"[module] {name} of {type(self).__name__} is fixed by its parameters, got {value}. Hint: make another layer.")
+        for key, tensor in tensors.items():
+            if key in kept:
+                new.set(key, tensor)
+        new.train(self.training)
+        vars(self).update(_core=new, _options=options)
+
+    def _own_buffers(self) -> list[tuple[str, Tensor]]:
+        return list(self._core.module().named_buffers())
+
     def __deepcopy__(self, memo: Any) -> Layer:
         copy = type(self).__new__(type(self))
-        vars(copy).update(vars(self), _core=self._core.deep_copy())
+        core = self._core.deep_copy()
+        made = dict(core.module().named_parameters())
+        for name, parameter in self._core.module().named_parameters():
+            shared = memo.setdefault(id(parameter), made[name])  # as Tensor's: one copy of what several modules share
+            memo.setdefault(id(memo), []).append(parameter)
+            if shared is not made[name]:
+                core.set(name, shared)
+        vars(copy).update(vars(self), _core=core)
         return copy
 
     def extra_repr(self) -> str:
@@ -299,5 +337,5 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
         Layer.__init__(self, make(*args, **options), **options_of(make, args, options))
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
-    return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call,
+    return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call, "_make": staticmethod(make),
                                  "_format": form, "_defaults": defaults, "__signature__": inspect.signature(make)})

@@ -90,6 +90,28 @@ def hessian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     return _core._hessian(function, x)
 
 
+def gradcheck(func: Callable[..., Tensor], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+              raise_exception: bool = True, order: int = 1) -> bool:
+    """gradus.gradcheck() as PyTorch calls it; it chooses its steps and tolerances itself, which are smaller than these. Raises Error
+    if it fails, unless raise_exception is False."""
+    from .gradcheck import gradcheck as check
+    report = check(func, inputs, order)
+    if raise_exception and not report:
+        raise Error(report.message)
+    return bool(report)
+
+
+def gradgradcheck(func: Callable[..., Tensor], inputs: Any, **options: Any) -> bool:
+    """gradcheck() of the gradient of the gradient, too."""
+    return gradcheck(func, inputs, order=2, **options)
+
+
+class functional:
+    """torch.autograd.functional: jacobian and hessian."""
+
+    jacobian, hessian = staticmethod(jacobian), staticmethod(hessian)
+
+
 def per_example_gradients(model: Any, loss: Callable[..., Tensor], batch: Sequence[Tensor]) -> dict[str, Tensor]:
     """The gradient of each example's loss for each parameter, (B, *its shape), in one backward pass. loss(model, *batch) gives the
     losses of the B examples, (B); each tensor of the batch has them in its first dimension. Raises Error for parameters that are

@@ -56,6 +56,10 @@ class Subset(Dataset):
 
 def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
     """Subsets of these lengths, of items in random order. Raises Error unless the lengths add up to that of the data set."""
+    if all(isinstance(n, float) for n in lengths) and abs(sum(lengths) - 1) < 1e-6:  # shares; what rounding leaves goes one by one
+        lengths = [int(share * len(dataset)) for share in lengths]
+        left = len(dataset) - sum(lengths)
+        lengths = [n + left // len(lengths) + (i < left % len(lengths)) for i, n in enumerate(lengths)]
     if sum(lengths) != len(dataset):
         raise Error(f"[random_split] lengths must add up to {len(dataset)}, got {list(lengths)}.")
     order = _core.randperm(len(dataset), generator=generator).tolist()
@@ -73,7 +77,7 @@ def default_collate(batch: Any) -> Any:
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, (tuple, list)):
         return [default_collate(part) for part in zip(*batch, strict=True)]
-    return _core.stack([tensor(item) for item in batch], 0) if hasattr(first, "__array_interface__") else list(batch)
+    return _core.stack([tensor(item) for item in batch], 0) if hasattr(first, "__array_interface__") else batch
 
 
 class DataLoader:

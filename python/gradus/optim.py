@@ -13,6 +13,7 @@ from . import _core
 from ._core import Error, Tensor
 from ._missing import missing
 from ._module import Module
+from ._types import float64
 
 
 def _assembly(params: Any) -> Any:
@@ -26,8 +27,12 @@ class Optimizer:
 
     _kind = ""
     _defaults: dict[str, Any] = {}
+    _places: tuple[str, ...] = ()  # of options without a name, after lr
 
-    def __init__(self, params: Any, lr: float = 0.001, decay_vectors: bool = True, **options: Any) -> None:
+    def __init__(self, params: Any, lr: float = 0.001, *args: Any, decay_vectors: bool = True, **options: Any) -> None:
+        if len(args) > len(self._places):
+            raise TypeError(f"{type(self).__name__} takes {len(self._places) + 2} arguments without a name, got {len(args) + 2}")
+        options = {**dict(zip(self._places, args)), **options}
         groups = params if isinstance(params, Module) else list(params)
         if isinstance(groups, Module) or not (groups and isinstance(groups[0], dict)):
             groups = [{"params": groups}]
@@ -58,15 +63,20 @@ class Optimizer:
                 parameter.grad = None
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Buffers and numbers of steps; with several groups, "0.<name>" and so on."""
-        states = [part.state_dict() for part in self._parts]
+        """Buffers, numbers of steps and lr; with several groups, "0.<name>" and so on."""
+        states = [{**part.state_dict(), "lr": _core.full((), float(group["lr"]), dtype=float64)}
+                  for group, part in zip(self.param_groups, self._parts)]
         return states[0] if len(states) == 1 else {f"{i}.{k}": v for i, s in enumerate(states) for k, v in s.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Continues from what state_dict() returned."""
         for i, part in enumerate(self._parts):
             start = f"{i}." if len(self._parts) > 1 else ""
-            part.load_state_dict({k.removeprefix(start): v for k, v in state.items() if k.startswith(start)})
+            own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+            lr = own.pop("lr", None)
+            part.load_state_dict(own)
+            if lr is not None:
+                self.param_groups[i]["lr"] = lr.item()
 
 
 def _numbers(group: dict[str, Any]) -> dict[str, float]:
@@ -74,9 +84,13 @@ def _numbers(group: dict[str, Any]) -> dict[str, float]:
     return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas")}
 
 
+_PLACES = {"SGD": ("momentum", "dampening", "weight_decay", "nesterov"), "Muon": ()}  # where they are not all options, in order
+
+
 def _optimizer(name: str, doc: str, **defaults: Any) -> type[Optimizer]:
     """The class of a kind of the library, which has the name in small letters."""
-    return type(name, (Optimizer,), {"_kind": name.lower(), "_defaults": defaults, "__doc__": doc, "__qualname__": name})
+    return type(name, (Optimizer,), {"_kind": name.lower(), "_defaults": defaults, "__doc__": doc, "__qualname__": name,
+                                "_places": _PLACES.get(name, tuple(defaults))})
 
 
 AdamW = _optimizer("AdamW", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
@@ -89,10 +103,11 @@ RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0
 class Adam(AdamW):  # type: ignore[misc, valid-type]
     """Adam (arXiv 1412.6980). Raises Error for a weight decay, which PyTorch adds to the gradient here."""
 
-    def __init__(self, params: Any, lr: float = 0.001, weight_decay: float = 0.0, **options: Any) -> None:
+    def __init__(self, params: Any, lr: float = 0.001, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
+                 **options: Any) -> None:
         if weight_decay:
             raise Error(f"[Adam] has no weight decay, got {weight_decay}. Hint: AdamW has one.")
-        super().__init__(params, lr, weight_decay=0.0, **options)
+        super().__init__(params, lr, betas, eps, weight_decay=0.0, **options)
 
 
 def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:
@@ -102,5 +117,7 @@ def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], b
         raise Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
     return kind, _numbers({**kinds[kind], **options}), False
 
+
+from . import lr_scheduler  # noqa: E402  (its schedules are for what is above)
 
 __getattr__ = missing("torch.optim", globals())

@@ -73,6 +73,19 @@ for _name in dir(_core.layers):
         globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
 
 
+if "MultiheadAttention" in globals():
+    _attend = globals()["MultiheadAttention"].forward
+
+    def _attend_named(self: Any, *args: Any, **options: Any) -> Any:
+        output, weights = _attend(self, *args, **options)
+        is_batch = output.dim() == 3
+        _core._named(output, "SqueezeBackward1" if not is_batch else "TransposeBackward0" if self.batch_first else "ViewBackward0")
+        if weights is not None and not (is_batch and weights.dim() == 3):
+            _core._named(weights, "ViewBackward0" if is_batch else "SqueezeBackward1")
+        return output, weights
+    globals()["MultiheadAttention"].forward = _attend_named
+
+
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
     """A layer without parameters that calls an operation on its first arguments; the others are its options."""
     def __init__(self: Any, *args: Any, **options: Any) -> None:
@@ -124,6 +137,18 @@ class ModuleDict(Module, dict[str, Any]):
             return dict.__getitem__(self, name)
         return super().__getattr__(name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Module) or name in self.keys():  # also of setattr() and add_module()
+            self[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.keys():
+            del self[name]
+        else:
+            super().__delattr__(name)
+
 
 class ModuleList(Module, list[Any]):
     """A list of modules, named 0, 1, ... An ordinary list as an attribute does the same."""
@@ -134,6 +159,12 @@ class ModuleList(Module, list[Any]):
 
     def __getitem__(self, i: Any) -> Any:
         return type(self)(super().__getitem__(i)) if isinstance(i, slice) else super().__getitem__(i)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.isdigit():  # also of setattr() and add_module()
+            self[int(name):int(name) + 1] = [value]
+        else:
+            super().__setattr__(name, value)
 
     def append(self, module: Module) -> ModuleList:  # type: ignore[override]
         """Adds one at the end. Returns itself."""
@@ -157,6 +188,13 @@ class Sequential(ModuleDict):
 
     def __setitem__(self, i: Any, module: Module) -> None:
         super().__setitem__(i if isinstance(i, str) else list(self.keys())[i], module)
+
+    def __delitem__(self, i: Any) -> None:
+        names = list(self.keys())
+        gone = [i] if isinstance(i, str) else names[i] if isinstance(i, slice) else [names[i]]
+        left = [(name, module) for name, module in self.items() if name not in gone]
+        self.clear()
+        self.update(left if isinstance(i, str) else {str(n): module for n, (_, module) in enumerate(left)})
 
     def append(self, module: Module) -> Sequential:
         """Adds one at the end. Returns itself."""

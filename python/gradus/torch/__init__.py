@@ -20,7 +20,7 @@ from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
-from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, nn, optim, tensor
+from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, lr_scheduler, nn, optim, tensor
 from gradus import bool_ as bool  # noqa: A004
 from gradus._files import load, save
 from gradus._missing import missing
@@ -29,8 +29,8 @@ from gradus.data import random_seed
 utils = types.ModuleType(f"{__name__}.utils", "torch.utils: data sets and batches.")
 utils.data = data  # type: ignore[attr-defined]
 linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=gradus.norm)
-for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "optim": optim, "utils": utils,
-                     "utils.data": data}.items():
+for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "optim": optim,
+                     "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
     sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
@@ -123,11 +123,20 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, kee
     return tuple(_core._named(x, "StdMeanBackward0") for x in both)  # type: ignore[return-value]
 
 
-def finfo(dtype: Any) -> Any:
-    """The limits of float32 or float64: eps, max, min and tiny."""
-    bits, powers = (24, 128) if dtype is float32 else (53, 1024)
-    most = math.ldexp(2 - 2.0**(1 - bits), powers - 1)
-    return types.SimpleNamespace(bits=8 * dtype.itemsize, eps=2.0**(1 - bits), max=most, min=-most, tiny=2.0**(2 - powers))
+def finfo(dtype: Any = float32) -> Any:
+    """The limits of float32, float64 or bfloat16: eps, max, min and tiny. Raises TypeError for others."""
+    if dtype not in (float32, float64, gradus.bfloat16):
+        raise TypeError(f"finfo takes a floating-point dtype, got {dtype}. Hint: iinfo takes int64.")
+    bits, powers = {"float32": (24, 128), "float64": (53, 1024), "bfloat16": (8, 128)}[dtype.name]
+    most, least = math.ldexp(2 - 2.0**(1 - bits), powers - 1), 2.0**(2 - powers)
+    return types.SimpleNamespace(bits=8 * dtype.itemsize, eps=2.0**(1 - bits), max=most, min=-most, tiny=least, smallest_normal=least)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of int64. Raises TypeError for others."""
+    if dtype is not int64:
+        raise TypeError(f"iinfo takes int64, got {dtype}. Hint: finfo takes floating-point dtypes.")
+    return types.SimpleNamespace(bits=64, max=2**63 - 1, min=-2**63)
 
 
 def get_default_dtype() -> dtype:

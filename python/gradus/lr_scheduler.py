@@ -1,0 +1,95 @@
+"""torch.optim.lr_scheduler: schedules that set param_groups[i]["lr"] at each step()."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+from ._missing import missing
+from .optim import Optimizer
+
+
+class LRScheduler:
+    """Sets the rates of an optimizer's groups to get_lr(), at once and at each step()."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer, self.last_epoch = optimizer, -1
+        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """The rates at step last_epoch."""
+        return [self._next(base, group["lr"]) for base, group in zip(self.base_lrs, self.optimizer.param_groups)]
+
+    def _next(self, base: float, lr: float) -> float:
+        raise NotImplementedError(f"{type(self).__name__} needs a method get_lr()")
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that it set."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self) -> None:
+        """Sets the next rates."""
+        self.last_epoch += 1
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """The number of steps and the first rates."""
+        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues from what state_dict() returned; the rates themselves are in the optimizer's state."""
+        self.last_epoch, self.base_lrs = state["last_epoch"], state["base_lrs"]
+
+
+_LRScheduler = LRScheduler
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times lr_lambda(step); a list has one function for each group."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any) -> None:
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float]:
+        return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class StepLR(LRScheduler):
+    """Times gamma every step_size steps."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer)
+
+    def _next(self, base: float, lr: float) -> float:
+        return lr * self.gamma if self.last_epoch > 0 and self.last_epoch % self.step_size == 0 else lr
+
+
+class ExponentialLR(StepLR):
+    """Times gamma every step."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float) -> None:
+        super().__init__(optimizer, 1, gamma)
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From the first rate down to eta_min in T_max steps, along half a cosine."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer)
+
+    def _next(self, base: float, lr: float) -> float:
+        step = self.last_epoch
+        if step == 0:
+            return lr
+        if (step - 1 - self.T_max) % (2 * self.T_max) == 0:
+            return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+        before, now = (1 + math.cos(math.pi * s / self.T_max) for s in (step - 1, step))
+        return now / before * (lr - self.eta_min) + self.eta_min
+
+
+__getattr__ = missing("torch.optim.lr_scheduler", globals())
