@@ -181,7 +181,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim);  ///< log(softmax(x)), without
 
 // -- products
 /// (n) @ (n) -> (), (n) @ (n, p) -> (p), (m, n) @ (n) -> (m), (..., m, n) @ (..., n, p) -> (..., m, p) with
-/// the batch dimensions broadcast.
+/// the batch dimensions broadcast. Of int64 it is exact.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// matmul of (m, n) and (n, p) only: throws Error for other shapes.
 Tensor mm(const Tensor& a, const Tensor& b);

@@ -152,6 +152,15 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
 # -- methods
 
+def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Several dimensions in place of one; one size may be -1."""
+    dim = dim % self.dim()
+    if -1 not in sizes and math.prod(sizes) != self.size(dim):
+        raise Error(f"[unflatten] sizes must multiply to {self.size(dim)}, got {tuple(sizes)}.")
+    inner = [self.size(dim) // -math.prod(sizes) if n == -1 else n for n in sizes]
+    return self.view([*self.shape[:dim], *inner, *self.shape[dim + 1:]])
+
+
 def _to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Converted to a dtype, or to that of another tensor; itself if it has it. The only device is the CPU."""
     for arg in (*args, device):
@@ -243,7 +252,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0)),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
-    "__reduce__": _reduce, "type": _type, "bincount": bincount, "unique": unique,
+    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique,
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
 for _name, _method in _METHODS.items():

@@ -25,6 +25,15 @@ TEST_CASE("int64 beside a number that is none of its values is float32") {
   CHECK_ERROR(bools({true}) * 0.5, "[mul] needs float32, float64 or int64");
 }
 
+TEST_CASE("products of int64 matrices are exact") {
+  const Tensor a = i64({1, 2, 3, int64_t{1} << 40}).reshape({2, 2});
+  const Tensor b = i64({1, 0, 5, int64_t{1} << 20}).reshape({2, 2});
+  const std::vector<int64_t> want{11, int64_t{1} << 21, 3 + 5 * (int64_t{1} << 40), int64_t{1} << 60};
+  CHECK(difference(matmul(a, b), tensor(want, {2, 2})) == "");
+  CHECK(difference(matmul(i64({1, 2}), b), i64({11, int64_t{1} << 21})) == "");
+  CHECK_ERROR(matmul(bools({true}), bools({true})), "[matmul] needs float32 or float64 values, got bool");
+}
+
 TEST_CASE("a number that int64 cannot hold is refused") {
   for (const double value : {kInf, -kInf, kNan, 0x1p63, -1e30}) {
     CHECK_ERROR(full({2}, value, DType::int64), "[full] int64 holds no ");

@@ -85,6 +85,7 @@ print(y, linear(x[0]), nn.Linear(2, 2)(x[0]), w.sum(axis=0, keepdims=True))
 whole = torch.tensor([[1, 2], [3, 2**40]])
 print(whole @ whole, whole.matmul(whole[0]), torch.mm(whole, whole.T), whole[0] @ whole[1], torch.bmm(whole[None], whole[None]))
 q = torch.rand(2, 3, 4)
+print(q.unflatten(-1, (2, -1)).transpose(1, 2), (w * 1).unflatten(1, (3, 1)))
 for batch_first in (True, False):
     attention = nn.MultiheadAttention(4, 2, batch_first=batch_first)
     print(attention(q, q, q), attention(q, q, q, average_attn_weights=False)[1], attention(q[0], q[0], q[0]))
