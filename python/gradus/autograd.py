@@ -175,4 +175,6 @@ class Function:
             return [listed[i] for i in places]
 
         recorded = _core._record_function(cls.__name__, outputs, [args[i] for i in places], rule)
+        for x in recorded:
+            _core._named(x, f"{cls.__name__}Backward")
         return recorded[0] if single else tuple(recorded)

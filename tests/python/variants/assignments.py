@@ -95,5 +95,18 @@ print(torch.iinfo(torch.int64).max)
 a = torch.randn(3, dtype=torch.float64, requires_grad=True)
 print(gradcheck(torch.tanh, (a,), eps=1e-6, atol=1e-4), gradgradcheck(torch.tanh, a),
       gradcheck(lambda t: t * t.detach(), a, raise_exception=False), torch.autograd.functional.jacobian(lambda t: t.exp(), torch.zeros(2)))
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return t * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+print(Double.apply(a), Double.apply(a.detach()))
 torch.manual_seed(3)  # gradcheck draws numbers of its own
 print([list(part) for part in random_split(range(10), [0.7, 0.3])], list(DataLoader([(1, "a"), (2, "b")], batch_size=2)))
