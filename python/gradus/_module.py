@@ -18,6 +18,18 @@ class LoadReport(namedtuple("LoadReport", ["missing_keys", "unexpected_keys"])):
         return kept if any(self) else "<All keys matched successfully>"
 
 
+class Handle:
+    """A hook of a module."""
+
+    def __init__(self, hooks: dict[Handle, Any], hook: tuple[bool, Callable[..., Any]]) -> None:
+        self._hooks = hooks
+        hooks[self] = hook
+
+    def remove(self) -> None:
+        """Removes the hook."""
+        self._hooks.pop(self, None)
+
+
 class Module:
     """A layer or a model: its call is forward().
 
@@ -37,7 +49,25 @@ class Module:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.forward(*args, **options)
+        hooks = vars(self).get("_hooks")
+        if not hooks:
+            return self.forward(*args, **options)
+        for before, hook in list(hooks.values()):
+            changed = hook(self, args) if before else None
+            args = args if changed is None else changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **options)
+        for before, hook in list(hooks.values()):
+            changed = None if before else hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, inputs, result) after forward(); what it returns, unless None, is the result. The handle removes it."""
+        return Handle(vars(self).setdefault("_hooks", {}), (False, hook))
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, inputs) before forward(); what it returns, unless None, are the inputs. The handle removes it."""
+        return Handle(vars(self).setdefault("_hooks", {}), (True, hook))
 
     # -- members
 
@@ -174,10 +204,28 @@ class Module:
     def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Module:
         """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
         for arg in (*args, dtype):
-            if arg is not None and not str(arg).startswith("cpu"):
-                for module in self.modules():
-                    module._convert(arg)
+            if arg is None or str(arg).startswith("cpu"):
+                continue
+            places: dict[int, list[tuple[Module, str]]] = {}
+            before = [(module, name, x) for module in self.modules() for name, x in module._own_parameters()]
+            for module, name, x in before:
+                places.setdefault(id(x), []).append((module, name))
+            for module in self.modules():
+                module._convert(arg)
+            for (first, its_name), *others in places.values():  # what several modules share stays shared
+                for module, name in others:
+                    module._set(name, dict(first._own_parameters())[its_name])
         return self
+
+    def cpu(self) -> Module:
+        """This module: the only device is the CPU."""
+        return self
+
+    def _own_parameters(self) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in vars(self).items() if isinstance(value, Parameter)]
+
+    def _set(self, name: str, value: Parameter) -> None:
+        setattr(self, name, value)
 
     def _convert(self, dtype: Any) -> None:
         for name, value in list(vars(self).items()):
@@ -278,6 +326,12 @@ class Layer(Module):
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         return list(self._core.module().named_buffers())
 
+    def _own_parameters(self) -> list[tuple[str, Any]]:
+        return list(self._core.module().named_parameters())
+
+    def _set(self, name: str, value: Parameter) -> None:
+        self._core.set(name, value)
+
     def __deepcopy__(self, memo: Any) -> Layer:
         copy = type(self).__new__(type(self))
         core = self._core.deep_copy()
@@ -303,7 +357,7 @@ class TensorLayer(Layer):
     """A layer of one tensor, which it makes another of."""
 
     def __call__(self, *args: Any, **options: Any) -> Tensor:
-        return self.forward(*args, **options)  # type: ignore[no-any-return]
+        return super().__call__(*args, **options)  # type: ignore[no-any-return]
 
 
 class _Path:

@@ -212,6 +212,30 @@ class Functions(unittest.TestCase):
                 write()
 
     @both
+    def test_hooks_of_modules_and_shared_parameters(self, torch):
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.tok, self.head = torch.nn.Embedding(4, 2), torch.nn.Linear(2, 4, bias=False)
+                self.head.weight = self.tok.weight
+
+            def forward(self, ids):
+                return self.head(self.tok(ids))
+        torch.manual_seed(1)
+        model, seen = Tied().cpu(), []
+        handles = [model.tok.register_forward_hook(lambda module, inputs, result: seen.append((inputs[0].tolist(), result.shape))),
+                   model.head.register_forward_hook(lambda module, inputs, result: result * 2),
+                   model.register_forward_pre_hook(lambda module, inputs: (inputs[0] + 1,))]
+        outputs = [model(torch.tensor([0, 2])).shape]
+        for handle in handles:
+            handle.remove()
+        outputs.append(model(torch.tensor([0, 2])).shape)
+        model.double()
+        outputs.append((model.head.weight is model.tok.weight, sum(p.numel() for p in model.parameters()), str(model.tok.weight.dtype)))
+        model.float()
+        return seen, outputs, model.head.weight is model.tok.weight
+
+    @both
     def test_numbers_of_numpy(self, torch):
         import numpy as np
         x = torch.ones(2, dtype=torch.long)

@@ -28,8 +28,11 @@ from gradus.data import random_seed
 
 utils = types.ModuleType(f"{__name__}.utils", "torch.utils: data sets and batches.")
 utils.data = data  # type: ignore[attr-defined]
+_parameter = types.ModuleType(f"{__name__}.nn.parameter", "torch.nn.parameter: Parameter.")
+_parameter.Parameter = nn.Parameter  # type: ignore[attr-defined]
 linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=gradus.norm)
-for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "optim": optim,
+for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
+                     "nn.parameter": _parameter, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
     sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
