@@ -105,6 +105,9 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         random_seed(self.generator)  # of workers, in PyTorch
+        return self._batches()
+
+    def _batches(self) -> Iterator[Any]:
         order = self._order()
         for begin in range(0, len(self) * self.batch_size, self.batch_size):
             yield self.collate_fn([self.dataset[i] for i in order[begin:begin + self.batch_size]])

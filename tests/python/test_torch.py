@@ -236,6 +236,12 @@ class Functions(unittest.TestCase):
         return seen, outputs, model.head.weight is model.tok.weight
 
     @both
+    def test_an_iterator_of_batches_draws_when_it_is_made(self, torch):
+        torch.manual_seed(0)
+        batches = iter(torch.utils.data.DataLoader(range(6), 2, shuffle=True))
+        return torch.rand(1).item(), next(batches).tolist(), torch.rand(1).item(), [batch.tolist() for batch in batches]
+
+    @both
     def test_numbers_of_numpy(self, torch):
         import numpy as np
         x = torch.ones(2, dtype=torch.long)
