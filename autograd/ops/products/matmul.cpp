@@ -72,7 +72,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 1 && b.dim() == 1) return matmul(a.unsqueeze(0), b.unsqueeze(1)).reshape({});
   if (a.dim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.dim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
-  if (a.dtype() == DType::int64) return sum(a.unsqueeze(-1) * b.unsqueeze(-3), {-2});
+  if (a.dtype() == DType::int64) {  // column by row, as BLAS has no whole numbers
+    Tensor y = sum(a.slice(-1, 0, 0).unsqueeze(-1) * b.slice(-2, 0, 0).unsqueeze(-3), {-2});
+    for (int64_t l = 0; l < a.size(-1); ++l) y = y + a.slice(-1, l, l + 1) * b.slice(-2, l, l + 1);
+    return y;
+  }
   const DType in = autocast_dtype();
   const auto to_a = [b = Saved(b), in](const Tensor& gy) {  // (M, N) @ (N, K)
     const Autocast autocast(in);
