@@ -76,7 +76,8 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     return;
   }
   become(self, with_values(x, at, given), "setitem");
-  reinterpret_cast<TensorObject*>(self)->grad_fn = at.has_tensors ? "IndexPutBackward0" : "CopySlices";
+  if (is_recorded)
+    reinterpret_cast<TensorObject*>(self)->grad_fn = at.has_tensors ? "IndexPutBackward0" : "CopySlices";
 }
 
 }  // namespace gradus::python

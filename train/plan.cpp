@@ -27,8 +27,9 @@ constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
 constexpr double kLeastMemberEpochs = 12, kTaughtEpochs = 16, kTaughtShare = 0.65;
 // Teachers that are to have teachers measure the machine again, and must still find time for them.
 constexpr double kSureMemberEpochs = 20;
-constexpr double kMostTaughtEpochs = 25, kTaughtStep = 1.36;  // a step with a teacher, in steps
-constexpr int64_t kMostTeachers = 8, kMostTaught = 16;
+// A model with a teacher overfits from kMostTaughtEpochs on, and its step takes kTaughtStep times as long.
+constexpr double kMostTaughtEpochs = 25, kTaughtStep = 1.36;
+constexpr int64_t kMostTeachers = 8, kMostTaughtTeachers = 16;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
@@ -108,7 +109,7 @@ Teaching planned_teaching(double epochs, int64_t members, int64_t slots) {
   if (members > 1 ? epochs < kLeastMemberEpochs * static_cast<double>(members) : epochs < kLeastEpochs)
     return {};
   const double share = std::max(kTaughtShare, 1 - kTaughtStep * kMostTaughtEpochs / epochs);
-  const double taught = rounded((1 - kTeachersShare) * share * epochs / kTaughtEpochs, kMostTaught);
+  const double taught = rounded((1 - kTeachersShare) * share * epochs / kTaughtEpochs, kMostTaughtTeachers);
   if (members == 1 && taught > 1 && share * epochs >= kSureMemberEpochs * taught)
     return {static_cast<int64_t>(taught), share};
   const double teachers = rounded(kTeachersShare * epochs / kTeacherEpochs, kMostTeachers);

@@ -221,7 +221,7 @@ class Members {
   }
 
   const TrainFlags& flags_;
-  train::RunFolder run_;  // locked; each member has a lock of its own folder
+  train::RunFolder run_;  // It holds the lock of the ensemble's folder, and each member that of its own.
   Plan plan_;
   int64_t slots_;
 };

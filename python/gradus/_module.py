@@ -74,7 +74,7 @@ class Module:
     def _members(self) -> Iterator[tuple[str, Any]]:
         """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
         buffers = vars(self).get("_buffers", {})
-        found = [pair for name, value in vars(self).items() for pair in _items(name, value)]
+        found = [pair for name, value in vars(self).items() if name != "_hooks" for pair in _items(name, value)]
         yield from (pair for pair in found if isinstance(pair[1], Parameter))
         yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None)
         yield from (pair for pair in found if isinstance(pair[1], Module))

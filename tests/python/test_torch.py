@@ -200,7 +200,9 @@ class Functions(unittest.TestCase):
         view = (q * 2).view(4)
         view *= 3
         (copied.sum() + 10 * filled.sum() + table.sum() + view.sum()).backward()
-        return [x.tolist() for x in (copied, filled, table, kept, shared, view, q.grad)]
+        chosen = torch.zeros(3)
+        chosen[torch.tensor([True, False, True])] = 2.0  # not recorded, so it prints no grad_fn
+        return [x.tolist() for x in (copied, filled, table, kept, shared, view, q.grad)], repr(chosen.requires_grad_())
 
     def test_writes_that_their_base_would_miss_are_refused(self):
         import gradus.torch as torch

@@ -23,6 +23,6 @@ sched = [g["lr"] for g in opt.param_groups]; print(sched)
 with torch.no_grad(): out = model(z); print(out.requires_grad, torch.argmax(out, dim=-1), torch.softmax(out, -1).max(-1))
 sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 for step in range(2):
-    sgd.zero_grad(); loss = nn.CrossEntropyLoss()(model(z.detach()), b[:, 0]); loss.backward(); sgd.step(); print(round(loss.item(), 2))
+    sgd.zero_grad(); loss = nn.CrossEntropyLoss()(model(z.detach()), b[:, 0]); loss.backward(); sgd.step(); print(round(loss.item(), 5))
 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
 print(torch.cuda.is_available(), torch.device("cpu"), str(torch.device("cpu")), z.to("cpu").device, z.device.type)
