@@ -118,6 +118,17 @@ std::vector<Tensor> record_function(const std::string& name, std::vector<Tensor>
                      [rule](Tensors gys, const auto&, Needs) { return rule(gys); });
 }
 
+// Makes the gradient of a result that of its vertex, as if it were a leaf.
+void retain_grad(py::handle self) {
+  auto* const object = reinterpret_cast<TensorObject*>(self.ptr());
+  if (!object->tensor.requires_grad()) fail("retain_grad", "needs a tensor that requires a gradient.");
+  autograd::Node* const node = object->tensor.impl()->node.get();
+  if (node->is_leaf() || object->retained == node->sequence) return;
+  object->retained = node->sequence;
+  static_cast<void>(object->tensor.register_hook(
+      [node](const Tensor& g) { node->grad = node->grad.defined() ? node->grad + g : g * 1.0; }));
+}
+
 std::string printed(py::handle self, int precision, double threshold, int64_t edgeitems, int64_t linewidth,
                     std::optional<bool> sci_mode) {
   const auto most = static_cast<int64_t>(std::min(threshold, 0x1p62));
@@ -199,6 +210,7 @@ void add_autograd(Table& t) {
   add_generator(t.module);
   t(".backward(input, gradient=None, retain_graph=False, create_graph=False)", [](const Tensor& y, const Tensor& gy, bool retain, bool create) { backward_of({y}, {gy}, retain, create); });
   t(".register_hook(input, hook)", [](const Tensor& x, const std::function<Tensor(const Tensor&)>& hook) { return x.register_hook(GradHook(hook)); });
+  t(".retain_grad(input)", of<retain_grad>);
   t(":_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)", of<grad_of>);
   t(":_backward(tensors, gradients, retain_graph, create_graph)", of<backward_of>);
   t(":_jacobian(function, x, create_graph)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool create_graph) { return jacobian(f, x, {.create_graph = create_graph}); });

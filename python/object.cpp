@@ -24,17 +24,13 @@ void register_leaf(TensorObject* object) {
   if (!object->leaf && is_leaf(object->tensor) && leaves().emplace(key, object).second) object->leaf = key;
 }
 
-// Before the object of a leaf goes, or becomes another tensor's.
-void forget_leaf(TensorObject* object) {
-  if (object->leaf) leaves().erase(std::exchange(object->leaf, nullptr));
-}
-
 PyObject* new_object(PyTypeObject* type, Tensor tensor) {
   auto* const object = reinterpret_cast<TensorObject*>(type->tp_alloc(type, 0));
   if (!object) throw py::error_already_set();
   if (autograd::anomaly_mode) [[unlikely]]
     note_line(tensor);
   new (&object->tensor) Tensor(std::move(tensor));
+  new (&object->views) std::vector<TensorObject*>();
   register_leaf(object);
   return reinterpret_cast<PyObject*>(object);
 }
@@ -53,7 +49,8 @@ void tensor_dealloc(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   forget_leaf(object);
-  Py_XDECREF(object->base);
+  forget_views(object);
+  object->views.~vector();
   object->tensor.~Tensor();
   type->tp_free(self);
   Py_DECREF(type);
@@ -99,34 +96,8 @@ void set_requires_grad(PyObject* self, bool on) {
   register_leaf(reinterpret_cast<TensorObject*>(self));
 }
 
-void note_base(PyObject* view, PyObject* base) {
-  if (view == base || !is_tensor(view) || !is_tensor(base)) return;
-  if (tensor_of(view).impl()->storage != tensor_of(base).impl()->storage) return;
-  auto* const object = reinterpret_cast<TensorObject*>(view);
-  PyObject* const its = reinterpret_cast<TensorObject*>(base)->base;  // a view of a view is one of its base
-  const bool has_base = its && PyWeakref_GetObject(its) != Py_None;
-  if (!object->base) object->base = has_base ? Py_NewRef(its) : PyWeakref_NewRef(base, nullptr);
-}
-
-void become(PyObject* self, const Tensor& result, const char* op) {
-  Tensor& x = tensor_of(self);
-  if (result.shape() != x.shape() || result.dtype() != x.dtype())
-    fail(op, "the result must be ", name(x.dtype()), " ", x.shape(),
-         " as the tensor that it is written into, got ", name(result.dtype()), " ", result.shape(), ".");
-  if (!grad_enabled() || (!x.requires_grad() && !result.requires_grad())) return x.copy_(result);
-  if (x.requires_grad() && is_leaf(x))
-    fail(op,
-         "a leaf that requires a gradient must not change in place. Hint: with gradus.no_grad(), or detach() "
-         "it.");
-  auto* const object = reinterpret_cast<TensorObject*>(self);
-  if (object->base && PyWeakref_GetObject(object->base) != Py_None)
-    fail(op,
-         "a view of a tensor that is still there must not change in place while gradients are recorded, as "
-         "that tensor would not. Hint: write x[i, j] = y for x[i][j] = y, or x = x.masked_fill(...).");
-  Py_CLEAR(object->base);
-  forget_leaf(object);
-  object->grad_fn = nullptr;
-  x = result;
+void forget_leaf(TensorObject* object) {
+  if (object->leaf) leaves().erase(std::exchange(object->leaf, nullptr));
 }
 
 void set_python_error() noexcept {

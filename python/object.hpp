@@ -18,11 +18,15 @@ namespace py = pybind11;
 
 /// A gradus.Tensor, or an instance of a class that Python derives from it.
 struct TensorObject {
-  PyObject_HEAD Tensor tensor;  ///< defined
-  PyObject* weak_references;    ///< for CPython
-  const void* leaf;             ///< the impl under which it is registered; null: it is not
-  const char* grad_fn;          ///< PyTorch's name for what recorded it; null: that of the graph
-  PyObject* base;               ///< a weak reference to the object that it is a view of; null: none
+  PyObject_HEAD Tensor tensor;       ///< defined
+  PyObject* weak_references;         ///< for CPython
+  const void* leaf;                  ///< the impl under which it is registered; null: it is not
+  const char* grad_fn;               ///< PyTorch's name for what recorded it; null: that of the graph
+  uint64_t retained;                 ///< the sequence of its vertex if that keeps its gradient; else another
+  TensorObject* base;                ///< that it is a view of, itself without one; null: none, or it has gone
+  size_t place;                      ///< in base->views
+  std::vector<TensorObject*> views;  ///< which are there
+  bool is_detached;                  ///< gradients do not reach this view, and it does not own its base
 };
 
 /// Python objects that the module knows; those without a value in make_tensor_type() come from register().
@@ -51,13 +55,18 @@ inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o
 PyObject* wrap(Tensor tensor, PyTypeObject* type = registered().tensor);
 /// Makes a leaf, or freezes it: Tensor::requires_grad_().
 void set_requires_grad(PyObject* self, bool on);
-/// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded; else the
-/// object becomes that of the result, and other views of the old values keep these. Throws Error for a leaf
-/// that requires gradients, for a view of a tensor that is still there and would not change, and for another
-/// shape or dtype.
+/// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded. Else the
+/// object becomes that of the result; its base gets the values, too, and its views, and those of its base,
+/// are made anew. Throws Error for a leaf that requires gradients, for another shape or dtype, and for a view
+/// that gradients cannot follow.
 void become(PyObject* self, const Tensor& result, const char* op);
-/// Remembers that `view` is one of `base` if both are tensors that share their storage.
-void note_base(PyObject* view, PyObject* base);
+/// Makes `view` one of `base` if both are tensors that share their storage. Gradients reach it unless it is
+/// detached, or nothing is recorded now.
+void note_view(PyObject* view, PyObject* base, bool is_detached);
+/// Before the object goes: it is no view of its base any more, and its views have no base.
+void forget_views(TensorObject* object);
+/// Before the object of a leaf goes, or becomes another tensor's.
+void forget_leaf(TensorObject* object);
 /// Under anomaly detection: remembers the Python line that is running as the one that recorded this result.
 void note_line(const Tensor& result);
 

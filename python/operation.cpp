@@ -18,8 +18,9 @@ struct Operation {
   std::string signature;  // "(input, dim)"
   Invocation f;
   bool in_place;
-  std::string rule{};                // which of them
-  std::vector<std::string> names{};  // PyTorch's for the result
+  bool detaches = name == "detach" || name == "data";  // gradients do not reach its result, a view
+  std::string rule{};                                  // which of them
+  std::vector<std::string> names{};                    // PyTorch's for the result
   std::vector<Argument> arguments{};
 
   bool is_operator() const { return name.starts_with("__"); }
@@ -148,9 +149,9 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
     become(values[0], tensor_of(result), op.name.c_str());
     result = Py_NewRef(values[0]);
   } else if (!arguments.empty()) {
-    note_base(result, values[0]);
+    note_view(result, values[0], op.detaches);
     for (Py_ssize_t i = 0; PyTuple_Check(result) && i < PyTuple_GET_SIZE(result); ++i)
-      note_base(PyTuple_GET_ITEM(result, i), values[0]);
+      note_view(PyTuple_GET_ITEM(result, i), values[0], op.detaches);
   }
   if (!op.names.empty() || PyTuple_Check(result)) name_result(op, values, result);
   return result;

@@ -461,7 +461,8 @@ void add_operations(Table& t) {
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
   t("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
   t("+embedding(input, weight, padding_idx=None) Embedding0", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
-  t("nonzero argwhere(input)", of<nonzero>);
+  t("argwhere(input)", of<nonzero>);
+  t("nonzero(input, as_tuple=False)", [](T x, B tuple) { return tuple ? chosen(x, {}, {}) : py::object(py::cast(nonzero(x))); });
   t("+one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
   t("t(input) T0", of<matrix_transpose>);

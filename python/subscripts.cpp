@@ -76,7 +76,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     return;
   }
   become(self, with_values(x, at, given), "setitem");
-  if (is_recorded)
+  if (is_recorded && !reinterpret_cast<TensorObject*>(self)->base)
     reinterpret_cast<TensorObject*>(self)->grad_fn = at.has_tensors ? "IndexPutBackward0" : "CopySlices";
 }
 

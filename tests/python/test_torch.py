@@ -35,7 +35,7 @@ nn.utils.clip_grad_norm_ nn.init optim.SGD optim.Adam optim.AdamW utils.data.Dat
 autograd.grad autograd.Function""".split()
 METHODS = """T mT abs all allclose any argmax argmin backward bool chunk clone contiguous copy_ cos cpu cumsum data detach device dim double dtype
 exp expand fill_ flatten float gather grad grad_fn is_contiguous is_floating_point is_leaf item log long masked_fill masked_fill_ matmul max
-mean min mul_ ndim norm normal_ numel numpy permute pow register_hook repeat requires_grad requires_grad_ reshape scatter select shape sin
+mean min mul_ ndim norm normal_ numel numpy permute pow register_hook repeat requires_grad requires_grad_ reshape retain_grad scatter select shape sin
 size softmax sort split sqrt squeeze std stride sum t tanh to tolist topk transpose tril triu unbind uniform_ unsqueeze var view
 zero_""".split()
 
@@ -204,14 +204,60 @@ class Functions(unittest.TestCase):
         chosen[torch.tensor([True, False, True])] = 2.0  # not recorded, so it prints no grad_fn
         return [x.tolist() for x in (copied, filled, table, kept, shared, view, q.grad)], repr(chosen.requires_grad_())
 
-    def test_writes_that_their_base_would_miss_are_refused(self):
+    @both
+    def test_recorded_writes_reach_bases_and_views(self, torch):
+        q = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        table, scores, turned = torch.zeros(2, 3), q * 1, (q * 1).T
+        row, column, flat, part = table[1], table[:, 2], table.view(6), turned[0]
+        for i in range(2):
+            for j in range(2):
+                table[i][j] = q[i] @ q[j]
+        self.assertIsNotNone(row.grad_fn)  # PyTorch takes it for a leaf until it is asked
+        row *= 2
+        table.T[2].copy_(q[0, 0])
+        values, first = scores.detach(), scores[0]
+        scores *= 3
+        first.masked_fill_(torch.tensor([True, False]), 7.0)
+        turned[1] = q[0] * q[1]
+        turned += 1
+        views = (table, row, column, flat, values, first, turned, part)
+        sum((k + 1) * (x * x).sum() for k, x in enumerate(views)).backward()
+        return [x.tolist() for x in (*views, scores, q.grad)], repr((table, row, scores, values, first)), values.requires_grad
+
+    @both
+    def test_kept_gradients(self, torch):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = y * y
+        for t in (x, y, z, y):
+            t.retain_grad()
+        z.sum().backward(retain_graph=True)
+        once = y.grad.tolist()
+        (2 * z.sum()).backward()
+        return once, [t.grad.tolist() for t in (x, y, z)], [t.tolist() for t in torch.tensor([[0, 1], [2, 0]]).nonzero(as_tuple=True)]
+
+    def test_recorded_writes_pass_gradcheck(self):
+        import gradus
+
+        def f(x, y):
+            z = x * y
+            view, other = z.T[1], z.view(-1)[::2]
+            z[0][1] = y.sum() * x[0, 0]
+            view *= x[:, 2]
+            other.add_(y[0, 0])
+            return (z * other[0]).sum() + (view * view).sum()
+        self.assertTrue(gradus.gradcheck(f, [torch.rand(2, 3, dtype=torch.float64) for _ in range(2)], order=2))
+
+    def test_writes_that_gradients_cannot_follow_are_refused(self):
         import gradus.torch as torch
         q = torch.ones(2, 2, requires_grad=True)
-        table, scores = torch.zeros(2, 2), q * 1
-        for write in (lambda: table[0].__setitem__(1, q[0, 0]), lambda: scores.view(4).mul_(2), lambda: [h.mul_(2) for h in scores],
-                      lambda: scores.T.masked_fill_(torch.tensor(True), 0.0), lambda: table[1].copy_(q[0])):
-            with self.assertRaisesRegex(RuntimeError, "a view of a tensor that is still there"):
+        wide = torch.zeros(2, 1)
+        scores = q * 1
+        for write in (lambda: scores.detach().mul_(q), lambda: wide.expand(2, 2).copy_(q)):
+            with self.assertRaisesRegex(RuntimeError, "clone\\(\\) it"):
                 write()
+        with self.assertRaisesRegex(RuntimeError, "a leaf that requires a gradient"):
+            q[0].mul_(2)
 
     @both
     def test_hooks_of_modules_and_shared_parameters(self, torch):
