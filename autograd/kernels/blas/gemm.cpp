@@ -26,10 +26,10 @@ namespace {
 
 constexpr int64_t kTileMultiple = 16;  // tile edges fall between the register tiles of BLAS kernels
 // Products that are added in order. BLAS adds those of gemm in blocks of a few hundred, but all in order up
-// to kSmallProduct multiplications, where the kernels for AVX-512 have no blocks (OpenBLAS,
+// to kAddedInOrder multiplications, where the kernels for AVX-512 have no blocks (OpenBLAS,
 // interface/gemm.c).
 constexpr int64_t kLongSum = 1 << 15, kLongInOrder = 1 << 9;
-constexpr double kSmallProduct = 1e6;
+constexpr double kAddedInOrder = 1e6;
 
 /// Requires check_sizes().
 int blas_int(int64_t size) { return static_cast<int>(size); }
@@ -168,7 +168,7 @@ void multiply(Product<T> p) {
   const double multiplications =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   const bool is_in_order =
-      p.code == ProductCode::gemv || (p.code == ProductCode::gemm && multiplications <= kSmallProduct);
+      p.code == ProductCode::gemv || (p.code == ProductCode::gemm && multiplications <= kAddedInOrder);
   if (p.k > (is_in_order ? kLongInOrder : kLongSum)) return multiply_halves(p);
   if (p.code == ProductCode::plain_dots || p.code == ProductCode::multiply_floats)
     return multiply_without_blas(p);

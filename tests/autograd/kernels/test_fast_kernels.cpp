@@ -24,7 +24,7 @@ TEST_CASE("without the annex, bfloat16 and weights that are only stored are refu
     else
       CHECK_ERROR(f(), "GRADUS_FAST=ON");
   };
-  check([] { Autocast(DType::bfloat16); });
+  check([] { const Autocast on(DType::bfloat16); });
   check([&] { x.to(DType::q8_0); });
   check([&] { x.to(DType::q4_0); });
   check([&] { linear(x, x.to(DType::bfloat16)); });
