@@ -28,13 +28,12 @@ struct KVCache {
   Tensor values() const { return v.slice(2, 0, length); }  ///< (B, heads, length, hs)
 };
 
-/// Most positions that attend() computes together with the same bits as one by one.
+/// The most positions for which attend() gives the same bits together as one by one.
 inline constexpr int64_t kFewPositions = 8;
 
-/// Causal attention of the last T positions of a cache, with the window of AttentionOptions. q: (B, nh, T,
-/// hs)
-/// -> (B, nh, T, hs). If T is at most kFewPositions, each position has the same bits as if it were the last
-/// one.
+/// Causal attention of the last T positions of a cache, with the window of AttentionOptions.
+/// q: (B, nh, T, hs) -> (B, nh, T, hs). If T is at most kFewPositions, each position has the same bits as if
+/// it were the last one.
 Tensor attend(const Tensor& q, const KVCache& cache, int64_t window = 0);
 
 /// An empty cache for up to `capacity` positions: float64 if that is the dtype of the weights, else float32.

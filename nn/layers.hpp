@@ -65,9 +65,9 @@ class Linear : public Module {
   std::optional<LoRA> lora;  ///< the adapter, see add_lora()
 };
 
-/// Freezes all parameters of the module, and gives each Linear whose name matches an adapter, float64 if its
-/// weight is, else float32. Call it before an optimizer is made. Returns the names. Throws Error for options
-/// that are not valid, if a pattern matches no Linear, or if one has an adapter.
+/// Freezes all parameters of the module, and adds an adapter to each Linear whose name matches: in float64 if
+/// its weight is float64, else in float32. Call it before you make an optimizer. Returns the names. Throws
+/// Error for invalid options, if a pattern matches no Linear, or if a Linear has an adapter already.
 std::vector<std::string> add_lora(Module& module, const LoRAOptions& options, Generator& generator);
 /// Adds each adapter's update to its weight, and removes the adapter. Throws Error unless the weights are
 /// float32 or float64.
@@ -122,8 +122,8 @@ class LayerNorm : public Module {
   explicit LayerNorm(int64_t features, const LayerNormOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;  ///< (..., C) -> (..., C)
-  /// `part`, a term of the sum x, divided as x is and multiplied by the weight: the parts of x add up to the
-  /// output without its bias. Both (..., C) -> (..., C).
+  /// The share of `part`, a term of the sum x, in the output: normalized with the deviation of x, times the
+  /// weight. The shares of all terms add up to the output without its bias. Both (..., C) -> (..., C).
   Tensor share(const Tensor& part, const Tensor& x) const;
   void visit(Visitor& v) override { v("weight", weight, Role::vector)("bias", bias, Role::vector); }
 

@@ -21,10 +21,10 @@
 // attention computes them by the formula, which differs from the fused operation in rounding and draws other
 // dropout.
 //
-// Several watches see a value in the order in which they were made: an Activations made after an Intervention
-// keeps the new value. A watch ends when its object and all copies of the object are destroyed. The object
-// may outlive the model. A copy of a model is not watched. Thread-safety: a watched model may be used by one
-// thread at a time.
+// If several watches match a value, they see it in the order in which they were made: an Activations made
+// after an Intervention keeps the new value. A watch ends when its object and all copies of the object are
+// destroyed. The object may outlive the model. A copy of a model is not watched. Thread-safety: a watched
+// model may be used by one thread at a time.
 #pragma once
 
 #include <functional>

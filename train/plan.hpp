@@ -58,11 +58,11 @@ struct Teaching {
   int64_t teachers = 0;  ///< 0: there are none
   double share = 0;      ///< of the time, which the teachers get
 };
-/// The teachers of `members` models, where one alone, on all `slots` threads, makes `epochs` epochs in the
-/// time. One model has none below 7 epochs. From about 60 epochs on, its teachers are an ensemble of at most
-/// 16 members that have teachers themselves, in 0.65 of the time or all but what most_taught_steps() take, as
-/// an ensemble has from 12 epochs a member on. Else they are as many as make about 4.8 epochs each in two
-/// fifths of the time: a power of two of which each has several threads, or a multiple of `slots`; at most 8.
+/// The teachers of `members` models. One model alone, on all `slots` threads, makes `epochs` epochs in the
+/// time. One model has no teachers below 7 epochs, an ensemble none below 12 epochs a member. From about 60
+/// epochs on, one model has at most 16 teachers, which have teachers too, in 0.65 of the time or all that
+/// most_taught_steps() leaves. Else at most 8 teachers make about 4.8 epochs each in two fifths of the time:
+/// a power of two, of which each has several threads, or a multiple of `slots`.
 Teaching planned_teaching(double epochs, int64_t members, int64_t slots);
 /// The teachers of a run on a text of `text_tokens` tokens; choices[0], the usual preset, has its pace. None
 /// if the largest choice that planned_choice() takes makes fewer than 7 epochs: it is better alone.

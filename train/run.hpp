@@ -63,12 +63,12 @@ struct Run {
   RunFolder& folder;                      ///< locked
   ModelFiles files;                       ///< how the model is saved, and the texts next to it
   std::vector<data::Batch> validation{};  ///< empty: the newest model counts as the best
-  std::string text_sha256{};              ///< kept in checkpoints
+  std::string text_sha256{};              ///< is kept in checkpoints
   std::optional<double> best_val_loss{};  ///< at the start
   std::optional<int64_t> saved_step{};    ///< of the state in the folder, if there is one
   int64_t evals_without_best = 0;         ///< at the start
   std::vector<std::string> unlogged{};    ///< at the start (see Checkpoint)
-  /// Logged before the first step of a run or of a resume; without a machine it is not.
+  /// Is logged before the first step of a run or of a resume, unless it has no machine.
   StartReport start{};
   /// A text that the model generates; each evaluation logs one. None: no texts.
   std::function<std::string()> sample{};

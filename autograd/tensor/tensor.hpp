@@ -42,7 +42,7 @@ void destroy(TensorImpl* impl);  ///< for Ref
 
 class Tensor {
  public:
-  /// An undefined tensor: none (no bias, no gradient yet).
+  /// An undefined tensor: a bias that is absent, a gradient before backward().
   Tensor() = default;
   Tensor(const Tensor&) = default;      ///< the same tensor
   Tensor(Tensor&&) noexcept = default;  ///< the same tensor; the other becomes undefined
@@ -87,55 +87,55 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Overwrites all values with those of `source`, broadcast and converted; the two may overlap. Not
-  /// recorded. Throws Error if elements of this share memory, as in an expanded tensor, and the source has
-  /// several.
+  /// Overwrites all values with those of `source`, broadcast and converted; the two may overlap. Is not
+  /// recorded. Throws Error if elements of this tensor share memory, as in an expanded tensor, and `source`
+  /// has more than one element.
   void copy_(const Tensor& source);
-  void fill_(double value);  ///< overwrites all values with one; not recorded
+  void fill_(double value);  ///< overwrites all values with `value`; is not recorded
 
   // -- its gradient
   bool requires_grad() const;  ///< whether gradients flow to it, as to a leaf or through it
-  /// Makes a leaf that collects gradients, or freezes it: it keeps its gradient, hooks and place in recorded
-  /// graphs until it is made one again. Throws Error for a result of recorded ops, and for dtypes that are
-  /// not floating.
+  /// Makes this tensor a leaf that collects gradients, or freezes it if `on` is false. A frozen tensor keeps
+  /// its gradient, its hooks and its place in recorded graphs. Throws Error for a result of recorded ops, and
+  /// for dtypes that are not floating.
   Tensor& requires_grad_(bool on = true);
   /// The gradient that backward() has accumulated in this leaf; undefined before.
   Tensor grad() const;
-  /// Sets grad(), to a copy if others hold that memory or it is not packed. Throws Error unless this is a
-  /// leaf of that shape and dtype.
+  /// Sets grad() to `grad`, or to a copy if other tensors share its memory or it is not packed. Throws Error
+  /// unless this is a leaf of the shape and dtype of `grad`.
   void set_grad(const Tensor& grad);
   void zero_grad();  ///< makes grad() undefined
   /// Adds d(this)/d(leaf) to grad() of every leaf that this scalar depends on. Frees the graph unless
   /// retain_graph; with create_graph the gradients can be differentiated again. Throws Error if this is not a
   /// scalar and `gradient` is undefined, if nothing requires a gradient, or if the graph was freed.
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
-  /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
-  /// graph/hooks.hpp. Throws Error if this requires no gradient.
+  /// Runs `hook` on the gradient of this tensor in every backward pass that reaches it: see graph/hooks.hpp.
+  /// The tensor need not be a leaf. Throws Error if it requires no gradient.
   HookHandle register_hook(const GradHook& hook) const;
   /// The same values, outside the graph.
   Tensor detach() const;
 
-  // -- views: share storage, differentiable; always another tensor, even where nothing changes
-  Tensor transpose(int64_t dim0, int64_t dim1) const;  ///< the two swapped
-  Tensor mT() const { return transpose(-2, -1); }      ///< the last two dimensions swapped
+  // -- views: differentiable new tensors, even if nothing changes, that share storage with this one
+  Tensor transpose(int64_t dim0, int64_t dim1) const;  ///< swaps the two
+  Tensor mT() const { return transpose(-2, -1); }      ///< swaps the last two dimensions
   /// Dimension i of the result is dims[i] of this.
   Tensor permute(const std::vector<int64_t>& dims) const;
   /// One entry of `shape` may be -1. A view where strides allow it, else a packed copy.
   Tensor reshape(Shape shape) const;
   /// Dimensions start_dim to end_dim become one; a scalar becomes a vector.
   Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
-  /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
+  /// Repeats dimensions of size 1 without a copy; -1 keeps a size; new dimensions may be added in front.
   Tensor expand(Shape shape) const;
-  Tensor squeeze(int64_t dim) const;    ///< keeps a dimension whose size is not 1
-  Tensor squeeze() const;               ///< drops all dimensions of size 1
-  Tensor unsqueeze(int64_t dim) const;  ///< a dimension of size 1 put in before dim
+  Tensor squeeze(int64_t dim) const;    ///< removes the dimension if its size is 1
+  Tensor squeeze() const;               ///< removes all dimensions of size 1
+  Tensor unsqueeze(int64_t dim) const;  ///< inserts a dimension of size 1 before dim
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
-  Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
+  Tensor select(int64_t dim, int64_t index) const;  ///< x[index] along dim, without this dimension
   /// The elements that the subscripts select, as x[...] in PyTorch (see Slice). A view, unless some are
-  /// tensors (int64 places, or bool masks). Tensors are broadcast and applied together; their dimensions take
-  /// the first one's place, or come first if others are between them. Throws Error for more subscripts than
-  /// dimensions, for places outside, and for masks of another shape.
+  /// tensors (int64 indices, or bool masks). Tensors are broadcast and applied together; their dimensions
+  /// replace the first of them, or come first if other subscripts are between them. Throws Error for more
+  /// subscripts than dimensions, for indices out of range, and for masks of another shape.
   Tensor index(const std::vector<TensorIndex>& subscripts) const;
   /// Pieces of `size` along dim, the last one shorter if need be.
   std::vector<Tensor> split(int64_t size, int64_t dim) const;
@@ -180,8 +180,8 @@ struct TensorImpl : RefCounted {
 
 /// Uninitialised, packed.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
-/// Values of others, such as a NumPy array, without a copy: the element at `data` is the first one. They must
-/// stay until `release` is called, which happens on any thread when no tensor needs them. Throws Error for
+/// A tensor of memory that another object owns, such as a NumPy array; `data` is the first element. The
+/// memory must stay until `release` is called, on any thread, when no tensor needs it. Throws Error for
 /// dtypes that are only stored, for values that are not aligned to their size, and for negative strides.
 Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
                 std::function<void()> release);
