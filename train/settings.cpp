@@ -245,7 +245,7 @@ std::vector<Setting> make_settings() {
                              {.traits = kLoop | kResumable}),
       row<&Config::save_every>("save-every", run, "STEPS", "Steps between checkpoints",
                                {.traits = kLoop | kResumable}),
-      row<&Config::keep>("keep", run, "N", "Older checkpoints to keep, in DIR/kept",
+      row<&Config::keep>("keep", run, "N", "Newest checkpoints to keep, in DIR/kept",
                          {.traits = kLoop | kResumable}),
   };
 }
