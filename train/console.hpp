@@ -1,5 +1,5 @@
-// Console: an observer for user programs. It prints progress lines, and stops the run, which saves, when the
-// user asks for it. It handles signals (interrupt.hpp), so at most one may exist; not thread-safe.
+// Console: an observer for user programs. It prints progress lines. When the user asks for it, it stops the
+// run, which is then saved. It handles signals (interrupt.hpp), so at most one may exist; not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -13,9 +13,9 @@
 namespace gradus::train {
 
 /// A decoder that can learn from each window of a text after it has predicted it: dynamic evaluation (Krause
-/// et al., arXiv 1709.07432). A step is rate / n_embd times g / sqrt(mean of g^2); then the parameters return
-/// by kReturn times the rate of the way to their first values. Nothing is random: after the same windows a
-/// decoder has the same bits.
+/// et al., arXiv 1709.07432). A step subtracts rate / n_embd * g / sqrt(mean of g^2); then the parameters
+/// move back toward their first values by the fraction kReturn * rate. Nothing is random: after the same
+/// windows a decoder has the same bits.
 class AdaptiveDecoder {
  public:
   /// The rates of the decoders that are mixed: which one is best depends on the model and the text.
@@ -43,8 +43,8 @@ struct TextScores {
   std::vector<double> losses;  ///< nats
   std::vector<double> others;  ///< others_of() at the tokens 0, kChecked, 2 kChecked, ...
 
-  /// The probability of all other tokens together, in float64: `token` has exp(-loss), and the ratios are
-  /// those of the logits. If the loss is right, it is 1 - exp(-loss).
+  /// The probability of all other tokens together, in float64: `token` has exp(-loss), and the logits give
+  /// the ratios of the others to it. If the loss is right, the result is 1 - exp(-loss).
   static double others_of(std::vector<double> logits, int64_t token, double loss);
   /// Appends the scores of a text whose first token is given. Windows of up to block_size tokens begin
   /// `stride` tokens apart, and predict the tokens that no earlier one has. The decoder learns from each

@@ -30,7 +30,7 @@ struct LoopOptions {
   int64_t eval_every = 500;  ///< steps between evaluations
   int64_t patience = 0;      ///< the run ends after this many evaluations without a new lowest loss; 0: never
   int64_t save_every = 500;  ///< steps between saves
-  int64_t keep = 0;          ///< number of earlier saved states that are kept besides the newest
+  int64_t keep = 0;          ///< number of the newest saved states that stay in the folder kept/
 
   /// Throws Error with the first wrong field, the values that it may have, and its value.
   void validate() const;
