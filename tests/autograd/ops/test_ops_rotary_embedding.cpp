@@ -30,22 +30,18 @@ TEST_CASE("rotary_embedding agrees with its definition in any layout and at ever
 TEST_CASE("angles that were computed before are used for the same positions only") {
   Generator g(6);
   struct Case {
-    int64_t T, hs, offset;
-    double base;
+    int64_t T, hs, offset, base;
   };
-  for (const Case& c : {Case{3, 8, 0, 500},
-                        {7, 8, 0, 500},
-                        {2, 8, 0, 500},
-                        {7, 8, 1, 500},
-                        {7, 8, 1, 50},
-                        {7, 6, 1, 50},
-                        {9, 6, 1, 50}}) {
-    INFO("T " << c.T << ", hs " << c.hs << ", offset " << c.offset << ", base " << c.base);
+  const Case cases[] = {{3, 8, 0, 500}, {7, 8, 0, 500}, {2, 8, 0, 500}, {7, 8, 1, 500},
+                        {7, 8, 1, 50},  {7, 6, 1, 50},  {9, 6, 1, 50}};
+  for (const auto& c : cases) {
+    const auto base = static_cast<double>(c.base);
+    INFO("T " << c.T << ", hs " << c.hs << ", offset " << c.offset << ", base " << base);
     const Tensor x = randn({2, c.T, c.hs}, g, DType::float64);
-    const Tensor frequencies = rotary_frequencies(c.hs, c.base);
+    const Tensor frequencies = rotary_frequencies(c.hs, base);
     const std::vector<Tensor> in{x};
     using In = const std::vector<Tensor>&;
-    check_by_definition([&](In v) { return rotary_embedding(v[0], c.offset, c.base); }, in);
+    check_by_definition([&](In v) { return rotary_embedding(v[0], c.offset, base); }, in);
     check_by_definition([&](In v) { return rotary_embedding(v[0], c.offset, frequencies, 0.5); }, in);
     CHECK(check_by_definition([&](In v) { return rotary_embedding(v[0], c.offset, frequencies); }, in) == 1);
   }
