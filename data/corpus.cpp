@@ -77,7 +77,7 @@ std::vector<std::string> corpus_names() { return {"kjv", "stories"}; }
 Corpus load_corpus(std::string_view name) {
   if (name == "kjv") return load_kjv();
   if (name == "stories") return load_stories();
-  fail("corpus", "the corpus must be kjv or stories, got '", name, "'.");
+  fail("corpus", "the corpus must be kjv or stories, got ", files::in_quotes(name), ".");
 }
 
 Corpus default_corpus() {

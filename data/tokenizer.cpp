@@ -56,7 +56,8 @@ Tokenizer::Tokenizer(pairs::BytePairs pairs)
 Tokenizer Tokenizer::make(std::string_view kind, std::string_view text, int64_t vocab_size) {
   if (kind == "char") return characters(text);
   if (kind == "byte") return bytes();
-  if (kind != "bpe") fail("tokenizer", "the kind must be char, byte or bpe, got '", kind, "'.");
+  if (kind != "bpe")
+    fail("tokenizer", "the kind must be char, byte or bpe, got ", files::in_quotes(kind), ".");
   PairTrainer trainer;
   trainer.add(text);
   return trainer.train(vocab_size);

@@ -6,6 +6,7 @@
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::nn {
@@ -60,8 +61,8 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options, Ge
   for (const std::string& pattern : options.on)
     if (std::none_of(layers.begin(), layers.end(),
                      [&](const auto& layer) { return is_lora_on(pattern, layer.first); }))
-      fail("lora", "a pattern must match the name of a linear layer, got '", pattern,
-           "'. Hint: the first is ", layers.empty() ? "missing" : layers.front().first, "; * is any text.");
+      fail("lora", "a pattern must match the name of a linear layer, got ", files::in_quotes(pattern),
+           ". Hint: the first is ", layers.empty() ? "missing" : layers.front().first, "; * is any text.");
   for (Tensor& parameter : module.parameters()) parameter.requires_grad_(false);
   std::vector<std::string> names;
   for (const auto& [name, layer] : layers) {

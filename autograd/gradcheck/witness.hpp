@@ -11,8 +11,7 @@
 
 namespace gradus::gradchecking {
 
-/// The calls that a function makes at its inputs. A user's operation is followed through its own forward
-/// pass.
+/// The calls that a function makes at its inputs. A user's operation is followed through its forward pass.
 class Witness {
  public:
   /// Calls f twice: at the inputs, and near them to see that all its values come from these calls. Else gap()

@@ -39,8 +39,7 @@ inline bool is_by_definition() { return kernels::is_reference_in_use; }
 /// Whether calls are looked at.
 inline bool is_traced() { return active_trace || is_by_definition(); }
 
-/// At level `reference`, gives the result the values of the definition. Adds the call to the trace, if there
-/// is one.
+/// At level `reference`, gives the result the values of the definition. Adds the call to a trace.
 void trace_call(std::string_view op, std::vector<Tensor> inputs, std::vector<Tensor> outputs);
 /// Gives the result of an operation of the library the values of its definition, computed in float64. A view
 /// keeps its values. Defined in autograd/reference/.

@@ -11,6 +11,7 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::train {
 namespace {
@@ -21,11 +22,11 @@ void check_groups(const ParameterGroups& groups, const NamedParameters& paramete
   for (const ParameterGroup& group : groups) {
     if (!(group.lr_factor >= 0) || !(group.weight_decay.value_or(0) >= 0))
       fail("optimizer", "factors of the rate and weight decays must be at least 0, got ", group.lr_factor,
-           " and ", group.weight_decay.value_or(0), " for '", group.pattern, "'.");
+           " and ", group.weight_decay.value_or(0), " for ", files::in_quotes(group.pattern), ".");
     if (std::ranges::none_of(parameters,
                              [&](const NamedParameter& p) { return nn::matches(group.pattern, p.first); }))
-      fail("optimizer", "a pattern must match the name of a parameter, got '", group.pattern,
-           "'. Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
+      fail("optimizer", "a pattern must match the name of a parameter, got ", files::in_quotes(group.pattern),
+           ". Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
   }
 }
 

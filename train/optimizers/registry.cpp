@@ -1,5 +1,6 @@
 #include "gradus/train/optimizers/registry.hpp"
 
+#include "gradus/files/plain.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/lion.hpp"
 #include "gradus/train/optimizers/muon.hpp"
@@ -59,7 +60,7 @@ const OptimizerKind& optimizer_kind(std::string_view name) {
     if (row.name == name) return row;
     names.emplace_back(row.name);
   }
-  fail("train", Option{"optimizer"}, " must be ", listed(names), ", got '", name, "'.");
+  fail("train", Option{"optimizer"}, " must be ", listed(names), ", got ", files::in_quotes(name), ".");
 }
 
 }  // namespace gradus::train

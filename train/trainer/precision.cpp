@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::train {
 namespace {
@@ -21,7 +22,7 @@ std::vector<std::string> precision_names() {
 DType precision_from(std::string_view wanted) {
   for (const auto& [name, dtype] : kPrecisions)
     if (name == wanted) return dtype;
-  fail("train", Option{"precision"}, " must be float32 or bf16, got '", wanted, "'.");
+  fail("train", Option{"precision"}, " must be float32 or bf16, got ", files::in_quotes(wanted), ".");
 }
 
 std::string word(DType dtype) {

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::train {
 
@@ -12,7 +13,7 @@ Decay decay_from(std::string_view name) {
   if (name == "linear") return Decay::linear;
   if (name == "constant") return Decay::constant;
   if (name == "wsd") return Decay::wsd;
-  fail("schedule", "decay must be cosine, linear, constant or wsd, got '", name, "'.");
+  fail("schedule", "decay must be cosine, linear, constant or wsd, got ", files::in_quotes(name), ".");
 }
 
 std::vector<std::string> decay_names() { return {"cosine", "linear", "constant", "wsd"}; }

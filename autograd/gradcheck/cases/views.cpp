@@ -1,5 +1,4 @@
-// Views of one tensor, cat, stack and pad. Views are linear; "squared" ones make a second derivative that is
-// not zero.
+// Views of one tensor, cat, stack and pad. Views are linear; "squared" ones have a second derivative.
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
 
 namespace gradus::cases {

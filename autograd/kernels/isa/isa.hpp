@@ -1,5 +1,4 @@
-// The instruction sets of the kernels: detects them, and chooses one for the inner loops and one for products
-// in bfloat16.
+// The instruction sets of the kernels: detects them, and chooses one for inner loops and one for bfloat16.
 //
 // The inner loops are built for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512). A kernel's
 // header declares a struct of function pointers; a file in loops/ defines the functions and ends with

@@ -1,5 +1,4 @@
-// Einstein's notation. Operands are multiplied from left to right, each product as one batched matrix
-// product.
+// Einstein's notation. Operands are multiplied from left to right, in batched matrix products.
 #include <algorithm>
 #include <cctype>
 #include <iterator>
