@@ -1,4 +1,4 @@
-"""torch.utils.data: Dataset, TensorDataset, Subset, DataLoader, default_collate, random_split, with PyTorch's order of batches."""
+"""torch.utils.data: Dataset, TensorDataset, ConcatDataset, Subset, DataLoader, default_collate, random_split, with PyTorch's order of batches."""
 from __future__ import annotations
 
 from typing import Any, Iterator
@@ -39,6 +39,21 @@ class TensorDataset(Dataset):
 
     def __len__(self) -> int:
         return len(self.tensors[0])
+
+
+class ConcatDataset(Dataset):
+    """The items of several data sets, one after another."""
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(datasets)
+        self._places = [(part, i) for part in self.datasets for i in range(len(part))]
+
+    def __getitem__(self, index: Any) -> Any:
+        part, i = self._places[index]
+        return part[i]
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class Subset(Dataset):
