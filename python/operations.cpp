@@ -260,7 +260,10 @@ Tensor remainder(T a, T b) {
 
 // Elements of a or b; without them, the indices where the condition holds, one tensor for each dimension.
 py::object chosen(T condition, const std::optional<Operand>& a, const std::optional<Operand>& b) {
-  if (a && b) return py::cast(where(condition, tensor_of_operand(*a, *b), tensor_of_operand(*b, *a)));
+  if (a && b) {
+    const Tensor x = tensor_of_operand(*a, *b), y = tensor_of_operand(*b, *a);
+    return py::cast(where(condition, common(x, y), common(y, x)));
+  }
   return py::tuple(py::cast(unbind(nonzero(condition), 1)));
 }
 
@@ -275,10 +278,23 @@ Tensor reversed(T x) {
   return x.permute(dims);
 }
 
+// In the dtype that the widest of them has.
+std::vector<Tensor> promoted(std::vector<Tensor> all) {
+  const auto wider = [](T a, T b) {
+    const auto rank = [](DType t) {
+      return t == DType::float64 ? 3 : is_floating(t) ? 2 : t != DType::boolean;
+    };
+    return rank(a.dtype()) < rank(b.dtype());
+  };
+  const auto widest = std::max_element(all.begin(), all.end(), wider);
+  for (Tensor& x : all) x = x.to(widest->dtype());
+  return all;
+}
+
 Tensor vstack(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> rows;
   for (T x : tensors) rows.push_back(x.dim() > 1 ? x : x.reshape({1, -1}));
-  return cat(rows, 0);
+  return cat(promoted(rows), 0);
 }
 
 // The product along a dimension, or of all elements if `dim` is empty.
@@ -396,13 +412,15 @@ void add_operations(Table& t) {
   t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
   t("*mul multiply __mul__(input, other)", [](T a, O b) { return b.tensor.defined() ? multiplied(a, b.tensor) : with_number(a, b) * b.number; });
   t("*div divide true_divide __truediv__(input, other, rounding_mode=None)", of<divided>);
-  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(with_number(a.tensor, b), b.number); });
+  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(common(tensor_of_operand(a, b), b.tensor), common(b.tensor, tensor_of_operand(a, b))) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
   t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
   t(".__radd__(input, other)", REVERSED(add, b.number + with_number(a, b)));
   t(".__rsub__(input, other) Rsub1", REVERSED(sub, b.number - with_number(a, b)));
   t(".__rmul__(input, other)", REVERSED(multiplied, b.number * with_number(a, b)));
   t(".__rtruediv__(input, other) Mul0", REVERSED(div, b.number / a));
+  t(".__rfloordiv__(input, other)", [](T a, O b) { return quotient(tensor_of_operand(b, {a}), a); });
+  t(".__rmod__(input, other) Remainder1", [](T a, O b) { return remainder(tensor_of_operand(b, {a}), a); });
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
   t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
   t("*log10(input) Log100", [](T x) { return of_floats<log>(x) / std::log(10.0); });
@@ -418,7 +436,8 @@ void add_operations(Table& t) {
   t("*reciprocal(input) Reciprocal0", [](T x) { return 1.0 / x; });
   t("*clamp clip(input, min=None, max=None) Clamp1", of<clamped>);
   // -- choices and comparisons
-  t("where(condition, input=None, other=None)", of<chosen>);
+  t(":where(condition, input=None, other=None)", of<chosen>);
+  t(".where(input, condition, other) Where0", [](O a, T condition, O b) { return chosen(condition, a, b); });
   t("*masked_fill(input, mask, value)", of<filled>);
   t("eq __eq__(input, other)", BINARY(eq, eq(a, b.number)));
   t("ne not_equal __ne__(input, other)", BINARY(ne, ne(a, b.number)));
@@ -458,7 +477,9 @@ void add_operations(Table& t) {
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
   t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
   // -- joining and indexing
-  t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(all, !all.empty() && all[0].dim() > 1); });
+  t(":cat concat concatenate(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return cat(promoted(all), dim); });
+  t(":stack(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return stack(promoted(all), dim); });
+  t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(promoted(all), !all.empty() && all[0].dim() > 1); });
   t(":vstack(tensors) Cat0", of<vstack>);
   t("masked_select(input, mask) MaskedSelect0", of<selected>);
   t("roll(input, shifts, dims=None) Roll0", of<rolled>);
@@ -496,7 +517,7 @@ void add_operations(Table& t) {
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
   t("mv(input, vec) Mv0", of<matmul>);
   t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
-  t("tile(input, *dims) Repeat0", of<repeated>);
+  t("tile(input, *dims) Repeat0", [](T x, I dims) { Ints counts = dims; while (std::ssize(counts.values) < x.dim()) counts.values.insert(counts.values.begin(), 1); return repeated(x, counts); });
   t("median(input) Median0", of<median>);
   t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
   t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
@@ -529,7 +550,7 @@ void add_operations(Table& t) {
   t(":ones(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_float(dtype)), grad); });
   t(":empty(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(empty(size, or_float(dtype)), grad); });
   t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)", [](S size, O x, OptionalDtype dtype, V, B grad) { return made(filled_with(size, x, dtype.value_or(x.tensor.defined() ? x.tensor.dtype() : x.dtype)), grad); });
-  t(":eye(n, m=None, dtype=None, device=None, requires_grad=False)", [](N n, OptionalN m, OptionalDtype dtype, V, B grad) { return made(raw::clone(eye(std::max(n, m.value_or(n)), or_float(dtype)).slice(0, 0, n).slice(1, 0, m.value_or(n))), grad); });
+  t(":eye(n, m=None, dtype=None, device=None, requires_grad=False)", [](N n, OptionalN m, OptionalDtype dtype, V, B grad) { return made(raw::clone(eye(std::max(n, m.value_or(n))).slice(0, 0, n).slice(1, 0, m.value_or(n))).to(or_float(dtype)), grad); });
   t(":arange(start, end=None, step=1, dtype=None, device=None, requires_grad=False)", of<range>);
   t(":zeros_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(zeros(x.shape(), or_of(dtype, x)), grad); });
   t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
