@@ -243,7 +243,8 @@ class Module:
         for name, value in list(vars(self).items()):
             if isinstance(value, Tensor) and value.dtype.is_floating_point:
                 new = value.detach().to(dtype)
-                setattr(self, name, Parameter(new, value.requires_grad) if isinstance(value, Parameter) else new)
+                trains = value.requires_grad and new.dtype.is_floating_point  # bfloat16 only stores
+                setattr(self, name, Parameter(new, trains) if isinstance(value, Parameter) else new)
             elif not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
 
@@ -400,6 +401,8 @@ def _member(core: Any, name: str, owner: str) -> Any:
 def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
     """The class of a layer from the row of gradus._core.layers that makes it."""
     def __init__(self: Layer, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> None:
+        if callable(act := options.get("activation")):  # F.gelu or nn.GELU() for "gelu"
+            options["activation"] = getattr(act, "__name__", type(act).__name__).lower()
         redrawn = {"generator": _core.Generator(0)} if str(dtype) == "torch.float64" and hasattr(type(self), "reset_parameters") else {}
         Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
         if dtype is not None:

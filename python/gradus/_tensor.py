@@ -321,7 +321,16 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return self.to({name: x for x, name in names.items()}.get(dtype) if isinstance(dtype, str) else getattr(dtype, "args", [dtype])[0])
 
 
+_scatter = Tensor.scatter_
+
+
+def _scatter_value(self: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+    """Sets the elements at these indices of a dimension to those of src, or to a number."""
+    return _scatter(self, dim, index, value if src is None else src)
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
+    "scatter_": _scatter_value,
     "to": _to, "numpy": _numpy, "tolist": lambda self: memoryview(self.detach()).tolist(), "cpu": lambda self: self,
     "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
