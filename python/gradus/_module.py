@@ -349,6 +349,8 @@ class Layer(Module):
         copy = type(self).__new__(type(self))
         core = self._core.deep_copy()
         made = dict(core.module().named_parameters())
+        for parameter in made.values():
+            parameter.grad = None
         for name, parameter in self._core.module().named_parameters():
             shared = memo.setdefault(id(parameter), made[name])  # as Tensor's: one copy of what several modules share
             memo.setdefault(id(memo), []).append(parameter)

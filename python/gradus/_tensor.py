@@ -321,6 +321,20 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return self.to({name: x for x, name in names.items()}.get(dtype) if isinstance(dtype, str) else getattr(dtype, "args", [dtype])[0])
 
 
+_OPERATORS = {"subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "power": "pow", "remainder": "mod",
+              "floor_divide": "floordiv", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
+
+
+def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """numpy.exp(x) is a tensor, as in PyTorch; an operator of an array and a tensor is the tensor's."""
+    if method == "__call__" and not options and ufunc.nin == 1:
+        return as_tensor(ufunc(self.numpy()))
+    own = getattr(operator, _OPERATORS.get(ufunc.__name__, ufunc.__name__), None)
+    if method != "__call__" or options or own is None:
+        return NotImplemented
+    return own(*(x if isinstance(x, Tensor) or not hasattr(x, "ndim") else as_tensor(x) if x.ndim else x.item() for x in inputs))
+
+
 _scatter = Tensor.scatter_
 
 
@@ -330,7 +344,7 @@ def _scatter_value(self: Tensor, dim: int, index: Tensor, src: Any = None, value
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    "scatter_": _scatter_value,
+    "scatter_": _scatter_value, "__array_ufunc__": _array_ufunc,
     "to": _to, "numpy": _numpy, "tolist": lambda self: memoryview(self.detach()).tolist(), "cpu": lambda self: self,
     "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
@@ -349,6 +363,5 @@ for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 setattr(Tensor, "device", property(lambda self: "cpu"))
 setattr(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize))
-setattr(Tensor, "__array_ufunc__", None)  # array + tensor asks the tensor
 # Tensor(3) is called with a dtype: it is a vector of 3 numbers without values
 _core.register(Size, lambda data, dtype=None: _core.empty(data) if dtype and type(data) is int else tensor(data, dtype), ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, *TILES.values()])

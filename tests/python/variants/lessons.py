@@ -1,4 +1,6 @@
 # What lessons on language models write: numbers in tensors, masks as numbers, diagonals, windows, grids, tables of words, functions of one's own.
+import copy
+
 import numpy as np
 import torch
 import torch.nn as nn
@@ -38,6 +40,7 @@ print(len(ConcatDataset([ids, words])), ConcatDataset([ids, words])[3], ConcatDa
 halves = torch.tensor([0.5, -1.5, 2.5])
 print(torch.cat([ids, halves]), torch.stack([torch.tensor(1), torch.tensor(0.5)]), torch.hstack([mask[0], ids]), torch.vstack([halves.double(), halves]))
 print(scores.detach().where(scores[0] > 0, torch.tensor(-torch.inf)), mask.where(torch.tensor([True, False]), torch.tensor([[True], [False]])))
+print(np.exp(halves), np.sqrt(torch.tensor(4.0)), np.float64(2.0) * (halves + x[0, 0, 0]), np.square(ids), np.float64(2.0) > halves)
 print(7 // ids, 7 % ids, 2.5 // halves, -1 % halves, halves.double() ** ids, torch.where(halves > 0, halves, halves.double()), words.tile(2), torch.eye(2, dtype=torch.bool))
 
 embedding = nn.Embedding(5, 3, padding_idx=0)
@@ -52,6 +55,8 @@ print(nn.init.kaiming_normal_(w, mode="fan_out", nonlinearity="relu").clone(), n
 linear = nn.Linear(3, 4)
 linear.weight = nn.Parameter(linear.weight[:2])
 linear.bias = nn.Parameter(linear.bias[:2])
+linear(torch.ones(1, 3)).sum().backward()
+print(linear.bias.grad, copy.deepcopy(linear).bias.grad, copy.deepcopy(linear).weight)
 print(linear(torch.ones(1, 3)), nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(2, 3))]))
 model = nn.Transformer(d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=2, dim_feedforward=8, dropout=0.0, batch_first=True)
 src, tgt = torch.rand(2, 3, 4), torch.rand(2, 2, 4)
