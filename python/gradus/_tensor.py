@@ -189,9 +189,11 @@ def bincount(input: Tensor, minlength: int = 0) -> Tensor:
 def unique(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements, in order; then, if they are asked for, the place of each element among them, and how often each occurs."""
     values = tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
-    inverse = (input.unsqueeze(-1) == values).to(int64).argmax(-1)
-    asked = [values, *([inverse] if return_inverse else []), *([bincount(inverse.flatten())] if return_counts else [])]
-    return tuple(asked) if len(asked) > 1 else values
+    if not (return_inverse or return_counts):
+        return values
+    places = {value: i for i, value in enumerate(values.tolist())}
+    inverse = tensor([places[value] for value in input.reshape(-1).tolist()], dtype=int64)
+    return (values, *([inverse.view_as(input)] if return_inverse else []), *([bincount(inverse)] if return_counts else []))
 
 
 _printed: dict[str, Any] = {}

@@ -165,7 +165,8 @@ class _Call:
     def __call__(self, gradients: Sequence[Any]) -> list[Any]:
         ctx, every = self._ctx, dict(zip(self._followed, gradients))
         ctx._check(self._name)
-        if _core.is_grad_enabled():  # the gradient is recorded, too: results that forward saved depend on its arguments
+        saved = {id(x) for x in ctx.saved_tensors}
+        if _core.is_grad_enabled() and any(id(x) in saved for x in self._outputs):  # the gradient is recorded: they depend on the arguments
             again, ctx = list(zip(self._outputs, self.record())), copy.copy(ctx)
             ctx.saved_tensors = tuple(next((new for old, new in again if old is x), x) for x in ctx.saved_tensors)
         given = self._function.backward(ctx, *(every.get(i) for i in range(len(self._outputs))))

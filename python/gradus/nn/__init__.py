@@ -79,13 +79,13 @@ _row, _normed = globals()["Embedding"].forward, globals()["LayerNorm"].forward
 
 def _embed(self: Any, input: Tensor) -> Any:
     padding = self._options["padding_idx"]
-    return _row(self, input) if padding is None else functional.embedding(input, self.weight, padding)
+    return _row(self, input) if padding is None else functional.embedding(input, self.weight, padding % self.num_embeddings)
 
 
 def _normalize(self: Any, input: Tensor) -> Any:
-    options = self._options
-    plain = {} if options["elementwise_affine"] else {"normalized_shape": _sizes(options["normalized_shape"]), "eps": options["eps"]}
-    return functional.layer_norm(input, **plain) if plain else _normed(self, input)
+    if self.elementwise_affine:
+        return _normed(self, input)
+    return functional.layer_norm(input, _sizes(self.normalized_shape), eps=self.eps)
 
 
 def _from_pretrained(cls: Any, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
@@ -224,6 +224,9 @@ class ParameterList(ModuleList):
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return list(self._members())
+
+    def _convert(self, dtype: Any) -> None:
+        self[:] = [Parameter(p.detach().to(dtype), p.requires_grad) for p in self]
 
     def __repr__(self) -> str:
         lines = [f"\n    ({i}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]" for i, p in enumerate(self)]
