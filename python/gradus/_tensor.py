@@ -186,6 +186,17 @@ def bincount(input: Tensor, minlength: int = 0) -> Tensor:
     return _core.zeros(size, dtype=int64).scatter_add(0, input, _core.ones_like(input))
 
 
+def histogram(input: Tensor, bins: int = 100, density: bool = False) -> tuple[Tensor, Tensor]:
+    """How many elements are in each of `bins` equal intervals from the smallest to the largest, and the ends of these; with density, the
+    counts are divided by their sum and by the width."""
+    values = input.detach().flatten()
+    low, high = values.min(), values.max()
+    places = ((values - low) / (high - low) * bins).long().clamp(max=bins - 1)
+    counts = bincount(places, bins).type_as(values)
+    ends = linspace(low.item(), high.item(), bins + 1, values.dtype)
+    return counts / (counts.sum() * (high - low) / bins) if density else counts, ends
+
+
 def unique(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements, in order; then, if they are asked for, the place of each element among them, and how often each occurs."""
     values = tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)

@@ -30,6 +30,9 @@ print(ids.unfold(0, 2, 1), x.unfold(2, 2, 2).shape, torch.arange(32.0).view(1, 1
 print(torch.meshgrid(ids, torch.arange(2), indexing="ij"), torch.stack(torch.meshgrid([torch.arange(2), torch.arange(3)], indexing="xy")))
 print(F.pad(words, (0, -1, 1, 0)), F.pad(x, (-1, 1)).shape, torch.einsum("i,j->ij", torch.arange(3), torch.tensor([1.0, 0.5])))
 print(torch.addmm(torch.ones(3), torch.ones(2, 2), torch.ones(2, 3), alpha=0.5), torch.baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 3), torch.ones(1, 3, 2), beta=2))
+for density in (True, False):
+    counts, ends = torch.histogram(x * 0.9 - torch.sin(x), bins=7, density=density)
+    print(counts.detach(), ends[:-1].detach())
 average, moment = torch.zeros(2), torch.ones(2)
 print(average.lerp_(moment, 0.25), moment.mul_(0.9).addcmul_(average, average, value=0.1), average.addcdiv_(moment, average, value=-0.1))
 table = torch.zeros(3, 4)
