@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/nn/init.hpp"
 #include "gradus/python/object.hpp"
 
 namespace gradus::python {
@@ -169,6 +170,19 @@ struct gelu_names {
   static constexpr auto type = const_name("Literal['none', 'tanh']");
   static constexpr std::string_view values[] = {"none", "tanh"};
 };
+struct fan_names {
+  static constexpr auto type = const_name("Literal['fan_in', 'fan_out']");
+  static constexpr std::string_view values[] = {"fan_in", "fan_out"};
+};
+struct nonlinearity_names {
+  static constexpr auto type =
+      const_name("Literal['linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu']");
+  static constexpr std::string_view values[] = {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"};
+};
+template <>
+struct type_caster<gradus::nn::Fan> : named_caster<gradus::nn::Fan, fan_names> {};
+template <>
+struct type_caster<gradus::nn::Nonlinearity> : named_caster<gradus::nn::Nonlinearity, nonlinearity_names> {};
 template <>
 struct type_caster<gradus::Reduction> : named_caster<gradus::Reduction, reduction_names> {};
 template <>

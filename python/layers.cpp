@@ -56,8 +56,8 @@ struct Replace : nn::Visitor {
   void on_parameter(const std::string& name, Tensor& old, nn::Role) override { on_buffer(name, old); }
   void on_buffer(const std::string& name, Tensor& old) override {
     if (name != name_) return;
-    if (tensor_.shape() != old.shape())
-      fail("module", name, " must be of shape ", old.shape(), ", got ", tensor_.shape(), ".");
+    if (tensor_.dim() != old.dim())  // sizes may differ: a table of positions is cut
+      fail("module", name, " must have ", old.dim(), " dimensions, got shape ", tensor_.shape(), ".");
     old = tensor_;
     found = true;
   }
@@ -172,9 +172,9 @@ void add_layers(Table& t) {
       .def("to", [](const Layer& self, DType dtype) { self.module().to(dtype); });
   Table l = t.part("layers");
   l(":Linear(in_features, out_features, bias=True, generator=None)", [](N in, N out, B bias, G g) { return made(nn::Linear(in, out, g, {.bias = bias})); });
-  l(":Embedding(num_embeddings, embedding_dim, generator=None)", [](N rows, N dim, G g) { return made(nn::Embedding(rows, dim, g)); });
+  l(":Embedding(num_embeddings, embedding_dim, padding_idx=None, generator=None)", [](N rows, N dim, OptionalN padding, G g) { const nn::Embedding y(rows, dim, g); if (padding) y.weight.detach().select(0, *padding).copy_(zeros({})); return made(y); });
   l(":Dropout(p=0.5, inplace=False)", [](D p, B) { return made(nn::Dropout(p), p > 0); });
-  l(":LayerNorm(normalized_shape, eps=1e-05, bias=True)", [](I shape, D eps, B bias) { return made(nn::LayerNorm(only(shape), {.eps = eps, .bias = bias})); });
+  l(":LayerNorm(normalized_shape, eps=1e-05, elementwise_affine=True, bias=True)", [](I shape, D eps, B affine, B bias) { nn::LayerNorm y(only(shape), {.eps = eps, .bias = bias && affine}); if (!affine) y.weight = {}; return made(y); });
   l(":RMSNorm(normalized_shape, eps=None)", [](I shape, OptionalD eps) { return made(nn::RMSNorm(only(shape), {.eps = eps})); });
   l(":MLP(n_embd, hidden, bias=True, dropout=0.0, generator=None)", [](N n, N hidden, B bias, D p, G g) { return made(nn::MLP(n, hidden, g, {.bias = bias, .dropout = p}), p > 0); });
   l(":SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
@@ -217,8 +217,9 @@ void add_layers(Table& t) {
   Table i = t.part("init");
   i(":xavier_uniform_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_uniform_(x, g, gain); return x; });
   i(":xavier_normal_(tensor, gain=1.0, generator=None)", [](Tensor x, D gain, G g) { nn::xavier_normal_(x, g, gain); return x; });
-  i(":kaiming_uniform_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_uniform_(x, g, a); return x; });
-  i(":kaiming_normal_(tensor, a=0.0, generator=None)", [](Tensor x, D a, G g) { nn::kaiming_normal_(x, g, a); return x; });
+  i(":kaiming_uniform_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None)", [](Tensor x, D a, nn::Fan mode, nn::Nonlinearity f, G g) { nn::kaiming_uniform_(x, g, a, mode, f); return x; });
+  i(":kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None)", [](Tensor x, D a, nn::Fan mode, nn::Nonlinearity f, G g) { nn::kaiming_normal_(x, g, a, mode, f); return x; });
+  i(":calculate_gain(nonlinearity, param=0.01)", of<nn::calculate_gain>);
   i(":uniform_(tensor, a=0.0, b=1.0, generator=None)", [](Tensor x, D a, D b, G g) { nn::uniform_(x, a, b, g); return x; });
   i(":normal_(tensor, mean=0.0, std=1.0, generator=None)", [](Tensor x, D mean, D std, G g) { nn::normal_(x, mean, std, g); return x; });
   i(":trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)", [](Tensor x, D mean, D std, D a, D b, G g) { nn::trunc_normal_(x, g, mean, std, a, b); return x; });

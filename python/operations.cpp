@@ -1,4 +1,5 @@
 // The rows of operations on tensors, with PyTorch's names and defaults: see operation.hpp.
+#include <cfloat>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -102,12 +103,26 @@ Tensor common(T x, T y) {
   return mine ? x : x.to(y.dtype());
 }
 
-// x for an operation with a number: whole numbers meet a float as floats.
+// x for an operation with a number: whole numbers meet a float as floats, and bools count beside an int.
 Tensor with_number(T x, O y) {
-  return !x.defined() || is_floating(x.dtype()) || y.is_whole() ? x : x.to(DType::float32);
+  if (!x.defined() || is_floating(x.dtype())) return x;
+  return y.is_whole() ? countable(x) : x.to(DType::float32);
+}
+// The number of an operand, which may be a tensor of one element.
+Operand number_of(O x) {
+  if (!x.tensor.defined()) return x;
+  return {{}, x.tensor.item(), is_floating(x.tensor.dtype()) ? DType::float32 : DType::int64};
 }
 
-Tensor added(T a, T b, D alpha) { return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha); }
+// The sum of bools is whether one holds, their product whether both do.
+bool are_bools(T a, T b) { return a.dtype() == DType::boolean && b.dtype() == DType::boolean; }
+Tensor multiplied(T a, T b) {
+  return are_bools(a, b) ? ne(truth(a) * truth(b), 0.0) : common(a, b) * common(b, a);
+}
+Tensor added(T a, T b, D alpha) {
+  if (are_bools(a, b)) return ne(truth(a) + truth(b), 0.0);
+  return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha);
+}
 Tensor subtracted(T a, T b, D alpha) {
   return common(a, b) - (alpha == 1 ? common(b, a) : common(b, a) * alpha);
 }
@@ -120,7 +135,9 @@ OneOrBoth extreme(T x, const std::optional<Operand>& dim, B keep) {
                                : along(x, static_cast<N>(dim->number), keep);
 }
 
-Tensor range(O start, const std::optional<Operand>& end, O step, OptionalDtype dtype, V, B grad) {
+Tensor range(O from, const std::optional<Operand>& to, O by, OptionalDtype dtype, V, B grad) {
+  const Operand start = number_of(from), step = number_of(by);
+  const std::optional<Operand> end = to ? std::optional(number_of(*to)) : std::nullopt;
   const bool whole = start.is_whole() && step.is_whole() && (!end || end->is_whole());
   const DType type = dtype.value_or(whole ? DType::int64 : DType::float32);
   const double first = end ? start.number : 0, last = end ? end->number : start.number;
@@ -222,6 +239,16 @@ Tensor quotient(T a, T b) {
   return by_pairs(x, y, Quotient());
 }
 
+// a / b, rounded down or towards 0 if that is asked for.
+Tensor divided(T a, O b, const std::optional<std::string>& rounding) {
+  if (rounding == "floor") return quotient(a, tensor_of_operand(b, {a}));
+  const Tensor y = b.tensor.defined() ? common(a, b.tensor) / common(b.tensor, a) : countable(a) / b.number;
+  if (rounding && rounding != "trunc")
+    fail("div", "rounding_mode must be 'floor' or 'trunc', got ", *rounding, ".");
+  const bool whole = !is_floating(a.dtype()) && !is_floating(b.tensor.defined() ? b.tensor.dtype() : b.dtype);
+  return !rounding ? y : rounded<std::trunc>(y).to(whole ? DType::int64 : y.dtype());
+}
+
 Tensor remainder(T a, T b) {
   const auto [x, y] = matched(a, b);
   const Tensor value = by_pairs(x, y, Remainder());
@@ -233,7 +260,10 @@ Tensor remainder(T a, T b) {
 
 // Elements of a or b; without them, the indices where the condition holds, one tensor for each dimension.
 py::object chosen(T condition, const std::optional<Operand>& a, const std::optional<Operand>& b) {
-  if (a && b) return py::cast(where(condition, tensor_of_operand(*a, *b), tensor_of_operand(*b, *a)));
+  if (a && b) {
+    const Tensor x = tensor_of_operand(*a, *b), y = tensor_of_operand(*b, *a);
+    return py::cast(where(condition, common(x, y), common(y, x)));
+  }
   return py::tuple(py::cast(unbind(nonzero(condition), 1)));
 }
 
@@ -248,10 +278,23 @@ Tensor reversed(T x) {
   return x.permute(dims);
 }
 
+// In the dtype that the widest of them has.
+std::vector<Tensor> promoted(std::vector<Tensor> all) {
+  const auto wider = [](T a, T b) {
+    const auto rank = [](DType t) {
+      return t == DType::float64 ? 3 : is_floating(t) ? 2 : t != DType::boolean;
+    };
+    return rank(a.dtype()) < rank(b.dtype());
+  };
+  const auto widest = std::max_element(all.begin(), all.end(), wider);
+  for (Tensor& x : all) x = x.to(widest->dtype());
+  return all;
+}
+
 Tensor vstack(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> rows;
   for (T x : tensors) rows.push_back(x.dim() > 1 ? x : x.reshape({1, -1}));
-  return cat(rows, 0);
+  return cat(promoted(rows), 0);
 }
 
 // The product along a dimension, or of all elements if `dim` is empty.
@@ -273,31 +316,6 @@ Tensor rolled(T x, N shift, OptionalN dim) {
   if (!dim) return rolled(x.reshape({-1}), shift, 0).reshape(x.shape());
   const N size = x.size(*dim), first = size == 0 ? 0 : ((shift % size) + size) % size;
   return cat({x.slice(*dim, size - first, size), x.slice(*dim, 0, size - first)}, *dim);
-}
-
-// The diagonal of the first two dimensions, as the last dimension; a view of a packed matrix.
-Tensor diagonal(T x) {
-  if (x.dim() < 2) fail("diagonal", "needs two dimensions or more, got ", x.dim(), ".");
-  const N rows = x.size(0), columns = x.size(1), count = std::min(rows, columns);
-  if (x.dim() == 2) return x.reshape({-1}).index({Slice(0, count * (columns + 1), columns + 1)});
-  const Tensor places =
-      arange(0, static_cast<double>(count * (columns + 1)), static_cast<double>(columns + 1));
-  std::vector<N> order(static_cast<size_t>(x.dim()) - 1);
-  std::iota(order.begin(), order.end(), 1);
-  order.back() = 0;
-  return index_select(x.flatten(0, 1), 0, places).permute(order);
-}
-
-// The matrix with a vector on its diagonal, or the diagonal of a matrix.
-Tensor diag(T x) {
-  if (x.dim() == 2) return diagonal(x);
-  if (x.dim() != 1) fail("diag", "needs a vector or a matrix, got ", x.dim(), " dimensions.");
-  return where(eye(x.size(0)).to(DType::boolean), x, full({}, 0, x.dtype()));
-}
-
-Tensor trace(T x) {
-  if (x.dim() != 2) fail("trace", "needs a matrix, got ", x.dim(), " dimensions.");
-  return sum(diagonal(x));
 }
 
 // The lower of the two elements in the middle; NaN if there is one, which is sorted last.
@@ -392,15 +410,17 @@ void add_operations(Table& t) {
   // -- arithmetic
   t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : with_number(a, b) + b.number * alpha; });
   t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
-  t("*mul multiply __mul__(input, other)", BINARY(mul, with_number(a, b) * b.number));
-  t("*div divide true_divide __truediv__(input, other)", BINARY(div, a / b.number));
-  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(tensor_of_operand(a, b), b.tensor) : pow(with_number(a.tensor, b), b.number); });
+  t("*mul multiply __mul__(input, other)", [](T a, O b) { return b.tensor.defined() ? multiplied(a, b.tensor) : with_number(a, b) * b.number; });
+  t("*div divide true_divide __truediv__(input, other, rounding_mode=None)", of<divided>);
+  t("*pow __pow__(input, exponent) tensor:Pow0|Pow1", [](O a, O b) { return b.tensor.defined() ? pow(common(tensor_of_operand(a, b), b.tensor), common(b.tensor, tensor_of_operand(a, b))) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return quotient(a, tensor_of_operand(b, {a})); });
   t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
   t(".__radd__(input, other)", REVERSED(add, b.number + with_number(a, b)));
   t(".__rsub__(input, other) Rsub1", REVERSED(sub, b.number - with_number(a, b)));
-  t(".__rmul__(input, other)", REVERSED(mul, b.number * with_number(a, b)));
+  t(".__rmul__(input, other)", REVERSED(multiplied, b.number * with_number(a, b)));
   t(".__rtruediv__(input, other) Mul0", REVERSED(div, b.number / a));
+  t(".__rfloordiv__(input, other)", [](T a, O b) { return quotient(tensor_of_operand(b, {a}), a); });
+  t(".__rmod__(input, other) Remainder1", [](T a, O b) { return remainder(tensor_of_operand(b, {a}), a); });
   t(".__rpow__(input, other) Pow1", [](T a, O b) { return pow(tensor_of_operand(b, {a}), a); });
   t("*log2(input) Log20", [](T x) { return of_floats<log>(x) / std::log(2.0); });
   t("*log10(input) Log100", [](T x) { return of_floats<log>(x) / std::log(10.0); });
@@ -408,12 +428,16 @@ void add_operations(Table& t) {
   t("*ceil(input) Ceil0", of<rounded<std::ceil>>);
   t("*trunc(input) Trunc0", of<rounded<std::trunc>>);
   t("*round(input, decimals=0) Round0", [](T x, N decimals) { return decimals == 0 ? rounded<std::nearbyint>(x) : rounded<std::nearbyint>(x * std::pow(10.0, decimals)) / std::pow(10.0, decimals); });
-  t("sign(input) Sign0", [](T x) { return flat(x, sign(x)); });
+  t("sign(input) Sign0", [](T x) { return is_floating(x.dtype()) ? flat(x, sign(x)) : truth(gt(x, 0.0)) - truth(lt(x, 0.0)); });
   t("*square(input) Pow0", [](T x) { return x * x; });
+  t("*lerp(input, end, weight) Lerp0", [](T x, T end, O weight) { return x + (weight.tensor.defined() ? (end - x) * weight.tensor : (end - x) * weight.number); });
+  t("*addcmul(input, tensor1, tensor2, value=1) Addcmul0", [](T x, T a, T b, D value) { return x + a * b * value; });
+  t("*addcdiv(input, tensor1, tensor2, value=1) Addcdiv0", [](T x, T a, T b, D value) { return x + a / b * value; });
   t("*reciprocal(input) Reciprocal0", [](T x) { return 1.0 / x; });
   t("*clamp clip(input, min=None, max=None) Clamp1", of<clamped>);
   // -- choices and comparisons
-  t("where(condition, input=None, other=None)", of<chosen>);
+  t(":where(condition, input=None, other=None)", of<chosen>);
+  t(".where(input, condition, other) Where0", [](O a, T condition, O b) { return chosen(condition, a, b); });
   t("*masked_fill(input, mask, value)", of<filled>);
   t("eq __eq__(input, other)", BINARY(eq, eq(a, b.number)));
   t("ne not_equal __ne__(input, other)", BINARY(ne, ne(a, b.number)));
@@ -429,6 +453,7 @@ void add_operations(Table& t) {
   t(".__or__ __ror__(input, other)", [](T a, O b) { return ne(truth(bools({a})) + truth(bools(b)), 0.0); });
   t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools({a}), bools(b)); });
   t("bitwise_not __invert__(input)", [](T x) { return eq(bools({x}), 0.0); });
+  t("*nan_to_num(input, nan=0.0, posinf=None, neginf=None) NanToNum0", [](T x, D nan, OptionalD high, OptionalD low) { const double most = x.dtype() == DType::float32 ? FLT_MAX : DBL_MAX; return is_floating(x.dtype()) ? clamp(masked_fill(x, ne(x, x), nan), low.value_or(-most), high.value_or(most)) : x; });
   t("isnan(input)", [](T x) { return ne(x, x); });
   t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
   t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
@@ -448,14 +473,16 @@ void add_operations(Table& t) {
   t("softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return softmax(to(x, dtype), dim); });
   t("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
   // -- products
+  t("addmm baddbmm(input, mat1, mat2, beta=1, alpha=1) Addmm0", [](T x, T a, T b, D beta, D alpha) { return x * beta + matmul(a, b) * alpha; });
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
   t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
-  // -- joining and indexing
-  t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(all, !all.empty() && all[0].dim() > 1); });
+  // -- joining and indexing; cat and stack take several dtypes, in place of the rows of operations.def
+  t(":cat concat concatenate(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return cat(promoted(all), dim); });
+  t(":stack(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return stack(promoted(all), dim); });
+  t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(promoted(all), !all.empty() && all[0].dim() > 1); });
   t(":vstack(tensors) Cat0", of<vstack>);
   t("masked_select(input, mask) MaskedSelect0", of<selected>);
   t("roll(input, shifts, dims=None) Roll0", of<rolled>);
-  t("diag(input) Diag0", of<diag>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
@@ -489,11 +516,9 @@ void add_operations(Table& t) {
   t(".long(input)", [](T x) { return x.to(DType::int64); });
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
-  t("trace(input) Trace0", of<trace>);
   t("mv(input, vec) Mv0", of<matmul>);
   t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
-  t("diagonal(input) Diagonal0", of<diagonal>);
-  t("tile(input, *dims) Repeat0", of<repeated>);
+  t("tile(input, *dims) Repeat0", [](T x, I dims) { Ints counts = dims; while (std::ssize(counts.values) < x.dim()) counts.values.insert(counts.values.begin(), 1); return repeated(x, counts); });
   t("median(input) Median0", of<median>);
   t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
   t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
@@ -526,7 +551,7 @@ void add_operations(Table& t) {
   t(":ones(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_float(dtype)), grad); });
   t(":empty(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(empty(size, or_float(dtype)), grad); });
   t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)", [](S size, O x, OptionalDtype dtype, V, B grad) { return made(filled_with(size, x, dtype.value_or(x.tensor.defined() ? x.tensor.dtype() : x.dtype)), grad); });
-  t(":eye(n, dtype=None, device=None, requires_grad=False)", [](N n, OptionalDtype dtype, V, B grad) { return made(eye(n, or_float(dtype)), grad); });
+  t(":eye(n, m=None, dtype=None, device=None, requires_grad=False)", [](N n, OptionalN m, OptionalDtype dtype, V, B grad) { return made(raw::clone(eye(std::max(n, m.value_or(n))).slice(0, 0, n).slice(1, 0, m.value_or(n))).to(or_float(dtype)), grad); });
   t(":arange(start, end=None, step=1, dtype=None, device=None, requires_grad=False)", of<range>);
   t(":zeros_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(zeros(x.shape(), or_of(dtype, x)), grad); });
   t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
@@ -565,7 +590,7 @@ void add_operations(Table& t) {
   t("=requires_grad(input, on)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); });
   t(".requires_grad_(input, requires_grad=True)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); return x; });
   t("@grad(input)", [](T x) { return x.grad(); });
-  t("=grad(input, value)", [](T x, T grad) { Tensor(x).set_grad(grad); });
+  t("=grad(input, value)", [](T x, T grad) { grad.defined() ? Tensor(x).set_grad(grad) : Tensor(x).zero_grad(); });
   t("@data(input)", [](T x) { return x.detach(); });
   t("=data(input, value)", of<set_data>);
   t(".__getitem__(input, key) copy:|Index0", [](py::handle x, py::handle key) { return get_item(tensor_of(x.ptr()), key.ptr()); });

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections import OrderedDict, namedtuple
 from typing import Any, Callable, Iterator
 
@@ -90,31 +91,42 @@ class Module:
     def _assembly(self) -> Any:
         return _core.Assembly(list(self._parts()), False)
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module, whose name is empty, and its descendants."""
-        yield prefix, self
-        for name, value in self.named_children():
-            yield from value.named_modules(f"{prefix}.{name}" if prefix else name)
+    def named_modules(self, prefix: str = "", memo: Any = None) -> Iterator[tuple[str, Module]]:
+        """This module, whose name is empty, and its descendants, each once."""
+        memo = set() if memo is None else memo
+        if self not in memo:
+            memo.add(self)
+            yield prefix, self
+            for name, value in self.named_children():
+                yield from value.named_modules(f"{prefix}.{name}" if prefix else name, memo)
+
+    def get_submodule(self, target: str) -> Any:
+        """The descendant of this name."""
+        return operator.attrgetter(target)(self) if target else self
+
+    get_parameter = get_submodule
 
     def modules(self) -> Iterator[Module]:
         """The same without the names."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules right below this one."""
-        return ((name, value) for name, value in self._members() if isinstance(value, Module))
+        """The modules right below this one, each once."""
+        first = {value: name for name, value in reversed(list(self._members())) if isinstance(value, Module)}
+        return ((name, value) for value, name in reversed(first.items()))
 
     def children(self) -> Iterator[Module]:
         """The same without the names."""
         return (child for _, child in self.named_children())
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Each parameter once, under its first name."""
-        return iter(self._assembly().named_parameters())
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Each parameter once, under its first name; without recurse, those of this module itself."""
+        found = self._assembly().named_parameters() if recurse else self._own_parameters()
+        return ((f"{prefix}.{name}" if prefix else name, parameter) for name, parameter in found)
 
-    def parameters(self) -> Iterator[Parameter]:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The same without the names."""
-        return (parameter for _, parameter in self.named_parameters())
+        return (parameter for _, parameter in self.named_parameters("", recurse))
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Tensors that are not trained: those saved with the parameters, and those that are not persistent."""
@@ -168,7 +180,7 @@ class Module:
             if name != names[name] and name in given:
                 given[names[name]] = given.pop(name)
         missing, unexpected = self._assembly().load_state_dict(given, strict)
-        return LoadReport([name for name, known in names.items() if known in missing], unexpected)
+        return LoadReport([name for name, known in names.items() if known in missing], [name for name in given if name in unexpected])
 
     def save(self, path: Any, metadata: Any = None) -> None:
         """Writes the state as a safetensors file, shared parameters once."""
@@ -231,7 +243,8 @@ class Module:
         for name, value in list(vars(self).items()):
             if isinstance(value, Tensor) and value.dtype.is_floating_point:
                 new = value.detach().to(dtype)
-                setattr(self, name, Parameter(new, value.requires_grad) if isinstance(value, Parameter) else new)
+                trains = value.requires_grad and new.dtype.is_floating_point  # bfloat16 only stores
+                setattr(self, name, Parameter(new, trains) if isinstance(value, Parameter) else new)
             elif not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
 
@@ -248,7 +261,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self.named_children()]
+        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._members() if isinstance(child, Module)]
         inside = "\n  " + "\n  ".join(lines) + "\n" if lines else self.extra_repr()
         return f"{type(self).__name__}({inside})"
 
@@ -336,6 +349,8 @@ class Layer(Module):
         copy = type(self).__new__(type(self))
         core = self._core.deep_copy()
         made = dict(core.module().named_parameters())
+        for parameter in made.values():
+            parameter.grad = None
         for name, parameter in self._core.module().named_parameters():
             shared = memo.setdefault(id(parameter), made[name])  # as Tensor's: one copy of what several modules share
             memo.setdefault(id(memo), []).append(parameter)
@@ -387,8 +402,15 @@ def _member(core: Any, name: str, owner: str) -> Any:
 
 def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
     """The class of a layer from the row of gradus._core.layers that makes it."""
-    def __init__(self: Layer, *args: Any, **options: Any) -> None:
-        Layer.__init__(self, make(*args, **options), **options_of(make, args, options))
+    def __init__(self: Layer, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> None:
+        if callable(act := options.get("activation")):  # F.gelu or nn.GELU() for "gelu"
+            options["activation"] = getattr(act, "__name__", type(act).__name__).lower()
+        redrawn = {"generator": _core.Generator(0)} if str(dtype) == "torch.float64" and hasattr(type(self), "reset_parameters") else {}
+        Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
+        if dtype is not None:
+            self.to(dtype)
+        if redrawn:  # PyTorch draws doubles
+            getattr(self, "reset_parameters")()
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
     return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call, "_make": staticmethod(make),

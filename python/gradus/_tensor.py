@@ -18,7 +18,7 @@ _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of str
 def _flatten(data: Any, numbers: list[Any]) -> list[int]:
     """Appends the numbers of nested lists. Returns their shape; raises Error unless all lists at one depth have one length."""
     if not isinstance(data, (list, tuple, float, int)) and hasattr(data, "tolist"):
-        data = data.tolist()
+        data = list(data) if getattr(data, "shape", ()) and not isinstance(data, Tensor) else data.tolist()
     if not isinstance(data, (list, tuple)):
         numbers.append(data if isinstance(data, (float, int)) else operator.index(data))
         return []
@@ -31,7 +31,8 @@ def _flatten(data: Any, numbers: list[Any]) -> list[int]:
     return [len(data), *(shapes[0] if shapes else [])]
 
 
-def _of_lists(data: Any) -> Tensor:
+def _of_lists(data: Any) -> tuple[Tensor, Any]:
+    """Its tensor, and the dtype that it has if none is asked for: of NumPy's doubles float64."""
     numbers: list[Any] = []
     try:
         shape = _flatten(data, numbers)
@@ -41,7 +42,9 @@ def _of_lists(data: Any) -> Tensor:
     kinds = set(map(type, numbers))
     whole = bool(numbers) and kinds <= {int, bool}
     x = _core.from_numpy(array.array("q" if whole else "d", numbers)).clone().reshape(shape)
-    return x if whole and kinds != {bool} else x.cast(bool_) if whole else x
+    if whole:
+        return (x.cast(bool_) if kinds == {bool} else x), None
+    return x, float64 if any(kind.__name__ == "float64" for kind in kinds) else float32
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -52,9 +55,9 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """
     if isinstance(data, Tensor):
         x = data.detach().clone()
-    elif isinstance(data, (list, tuple, float, int, range)):
-        x = _of_lists(list(data) if isinstance(data, range) else data)
-        dtype = dtype or (float32 if x.dtype is float64 else None)
+    elif type(data) in (float, int, bool, range) or isinstance(data, (list, tuple)):  # and no number of NumPy
+        x, usual = _of_lists(list(data) if isinstance(data, range) else data)
+        dtype = dtype or usual
     else:
         try:
             x = _core._readable(data).clone()
@@ -64,7 +67,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
                 name = data.dtype.name
                 x = _core._readable(data.astype(name if name in _LETTERS else wide, order="C")).clone()
             else:
-                x = _core.from_dlpack(data).clone() if hasattr(data, "__dlpack__") else _of_lists(data)
+                x = _core.from_dlpack(data).clone() if hasattr(data, "__dlpack__") else _of_lists(data)[0]
     return (x if dtype is None else x.to(dtype, device)).requires_grad_(requires_grad)
 
 
@@ -96,7 +99,9 @@ def manual_seed(seed: int, kind: str = "torch") -> Generator:
 
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Products summed over the letters that the result does not have: einsum("ij,jk->ik", a, b)."""
-    return _core._einsum(equation, list(operands[0] if isinstance(operands[0], (list, tuple)) else operands))
+    given = list(operands[0] if isinstance(operands[0], (list, tuple)) else operands)
+    floats = [x for x in given if x.dtype.is_floating_point]
+    return _core._einsum(equation, [x.type_as(floats[0]) if floats and not x.dtype.is_floating_point else x for x in given])
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -115,11 +120,58 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def repeat_interleave(input: Tensor, repeats: int, dim: Optional[int] = None) -> Tensor:
-    """Each slice along dim `repeats` times, one after another; each element if there is no dim."""
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions `source` in the places `destination`, the others in their order."""
+    n = input.dim()
+    sources, places = ([d % n for d in ((x,) if isinstance(x, int) else x)] for x in (source, destination))
+    others = (d for d in range(n) if d not in sources)
+    return input.permute([sources[places.index(i)] if i in places else next(others) for i in range(n)])
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A diagonal of two dimensions, as the last dimension; a view of a packed matrix."""
+    if input.dim() < 2:
+        raise Error(f"[diagonal] needs two dimensions or more, got {input.dim()}.")
+    x = movedim(input, (dim1, dim2), (0, 1))
+    down, right, step = max(-offset, 0), max(offset, 0), x.size(1) + 1
+    first = down * x.size(1) + right
+    places = slice(first, first + step * max(min(x.size(0) - down, x.size(1) - right), 0), step)
+    return _core._named(movedim(x.flatten(0, 1)[places], 0, -1), "DiagonalBackward0")
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as a diagonal of a matrix, or the diagonal of a matrix as a vector."""
+    if input.dim() == 2:
+        return _core._named(input.diagonal(diagonal), "DiagBackward0")
+    if input.dim() != 1:
+        raise Error(f"[diag] needs a vector or a matrix, got {input.dim()} dimensions.")
+    size = input.numel() + abs(diagonal)
+    x = input.new_zeros(size).index_copy(0, _core.arange(input.numel()) + max(-diagonal, 0), input)
+    return _core._named(_core.where(_core.eye(size) == 1, x, x.new_zeros(())).roll(diagonal, 1), "DiagBackward0")
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    if input.dim() != 2:
+        raise Error(f"[trace] needs a matrix, got {input.dim()} dimensions.")
+    return _core._named(diagonal(input).sum(), "TraceBackward0")
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid, a tensor for each of these vectors of them; with indexing "xy" the first two dimensions are swapped."""
+    vectors = tensors[0] if isinstance(tensors[0], (list, tuple)) else tensors
+    n = len(vectors)
+    grids = [x.reshape([-1 if d == i else 1 for d in range(n)]).expand([v.numel() for v in vectors]) for i, x in enumerate(vectors)]
+    return tuple(x.transpose(0, 1) if indexing == "xy" and n > 1 else x for x in grids)
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: Optional[int] = None) -> Tensor:
+    """Each slice along dim `repeats` times, one after another; each element if there is no dim. A tensor has a number for each."""
     if dim is None:
         return repeat_interleave(input.flatten(), repeats, 0)
-    return input.index_select(dim, _core.arange(input.size(dim) * repeats) // repeats)
+    if isinstance(repeats, Tensor) and repeats.numel() > 1:
+        return input.index_select(dim, tensor([i for i, n in enumerate(repeats.tolist()) for _ in range(n)], dtype=int64))
+    return input.index_select(dim, _core.arange(input.size(dim) * int(repeats)) // int(repeats))
 
 
 def bincount(input: Tensor, minlength: int = 0) -> Tensor:
@@ -128,9 +180,14 @@ def bincount(input: Tensor, minlength: int = 0) -> Tensor:
     return _core.zeros(size, dtype=int64).scatter_add(0, input, _core.ones_like(input))
 
 
-def unique(input: Tensor) -> Tensor:
-    """The different elements, in order."""
-    return tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+def unique(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements, in order; then, if they are asked for, the place of each element among them, and how often each occurs."""
+    values = tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+    if not (return_inverse or return_counts):
+        return values
+    places = {value: i for i, value in enumerate(values.tolist())}
+    inverse = tensor([places[value] for value in input.reshape(-1).tolist()], dtype=int64)
+    return (values, *([inverse.view_as(input)] if return_inverse else []), *([bincount(inverse)] if return_counts else []))
 
 
 _printed: dict[str, Any] = {}
@@ -151,6 +208,19 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
 
 # -- methods
+
+def _put(self: Tensor, dim: int, index: Tensor, values: Any) -> Tensor:
+    """Sets the slices at these indices of a dimension."""
+    self[(slice(None),) * (dim % self.dim()) + (index,)] = values
+    return self
+
+
+def _unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of `size` elements along a dimension, one each `step`; what is in them is the last dimension."""
+    parts = [self.narrow(dimension, i, size) for i in range(0, self.size(dimension) - size + 1, step)]
+    return _core._named(movedim(_core.stack(parts, dimension % self.dim()), dimension % self.dim() + 1, -1), "UnfoldBackward0")
+
+
 
 def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     """Several dimensions in place of one; one size may be -1."""
@@ -239,19 +309,49 @@ def _unpickled(values: bytes, name: str, shape: Any, requires_grad: bool, is_par
 
 
 def _type(self: Tensor, dtype: Any = None) -> Any:
-    """The name of its type, torch.FloatTensor; with a dtype, to(dtype)."""
-    names = {"float32": "Float", "float64": "Double", "int64": "Long", "bool": "Bool", "bfloat16": "BFloat16"}
-    return f"torch.{names.get(self.dtype.name)}Tensor" if dtype is None else self.to(dtype)
+    """The name of its type, torch.FloatTensor; with a dtype, or the name or the function of a type, converted to it."""
+    names = {x: f"torch.{word}Tensor" for x, word in
+             ((float32, "Float"), (float64, "Double"), (int64, "Long"), (bool_, "Bool"), (bfloat16, "BFloat16"))}
+    if dtype is None:
+        return names.get(self.dtype)
+    return self.to({name: x for x, name in names.items()}.get(dtype) if isinstance(dtype, str) else getattr(dtype, "args", [dtype])[0])
+
+
+_OPERATORS = {"subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "power": "pow", "remainder": "mod",
+              "floor_divide": "floordiv", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
+
+
+def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """numpy.exp(x) is a tensor, as in PyTorch; an operator of an array and a tensor is the tensor's."""
+    if method == "__call__" and not options and ufunc.nin == 1:
+        return as_tensor(ufunc(self.numpy()))
+    own = getattr(operator, _OPERATORS.get(ufunc.__name__, ufunc.__name__), None)
+    if method != "__call__" or options or own is None:
+        return NotImplemented
+    return own(*(x if isinstance(x, Tensor) or not hasattr(x, "ndim") else as_tensor(x) if x.ndim else x.item() for x in inputs))
+
+
+_scatter = Tensor.scatter_
+
+
+def _scatter_value(self: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+    """Sets the elements at these indices of a dimension to those of src, or to a number."""
+    return _scatter(self, dim, index, value if src is None else src)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
+    "scatter_": _scatter_value, "__array_ufunc__": _array_ufunc,
     "to": _to, "numpy": _numpy, "tolist": lambda self: memoryview(self.detach()).tolist(), "cpu": lambda self: self,
     "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
     "__format__": lambda self, spec: format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec),
-    "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0)),
+    "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0) if _len(self) else ()),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
+    "movedim": movedim, "diagonal": diagonal, "diag": diag, "trace": trace, "unfold": _unfold,
+    "index_fill_": _put, "index_copy_": _put, "index_fill": lambda self, *args: _put(self.clone(), *args),
+    "index_copy": lambda self, *args: _put(self.clone(), *args),
+    "fill_diagonal_": lambda self, value: self.masked_fill_(_core.eye(*self.shape) == 1, value),
     "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique,
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
@@ -259,5 +359,5 @@ for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 setattr(Tensor, "device", property(lambda self: "cpu"))
 setattr(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize))
-setattr(Tensor, "__array_ufunc__", None)  # array + tensor asks the tensor
-_core.register(Size, tensor, ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, *TILES.values()])
+# Tensor(3) is called with a dtype: it is a vector of 3 numbers without values
+_core.register(Size, lambda data, dtype=None: _core.empty(data) if dtype and type(data) is int else tensor(data, dtype), ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, *TILES.values()])

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Any, Callable, Sequence
 
 from . import _core
@@ -124,6 +125,7 @@ class _Context:
     """What a Function's forward keeps for its backward."""
 
     saved_tensors: tuple[Tensor, ...] = ()
+    _constants: tuple[Tensor, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
     _versions: tuple[int, ...] = ()
 
@@ -132,11 +134,47 @@ class _Context:
         self._versions = tuple(x._version if x is not None else 0 for x in tensors)
         self.saved_tensors = tensors
 
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """These results of forward get no gradient."""
+        self._constants = tensors
+
     def _check(self, name: str) -> None:
         for x, version in zip(self.saved_tensors, self._versions):
             if x is not None and x._version != version:
                 raise Error(f"[backward] a tensor of shape {tuple(x.shape)} that {name} needs has been "
                                   "overwritten since it was used. Hint: call backward() before changing values in place.")
+
+
+class _Call:
+    """A call of a Function, and the rule of its backward."""
+
+    def __init__(self, function: Any, ctx: _Context, args: Sequence[Any], outputs: list[Any]) -> None:
+        self._function, self._name, self._ctx, self._args, self._outputs = function, function.__name__, ctx, args, outputs
+        self._places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        self._followed = [i for i, x in enumerate(outputs) if not any(x is constant for constant in ctx._constants)]
+
+    def record(self) -> list[Any]:
+        """The results, recorded."""
+        results = list(self._outputs)
+        followed = [results[i] for i in self._followed]
+        made = _core._record_function(self._name, followed, [self._args[i] for i in self._places], self) if followed else []
+        for i, x in zip(self._followed, made):
+            results[i] = _core._named(x, f"{self._name}Backward")
+        return results
+
+    def __call__(self, gradients: Sequence[Any]) -> list[Any]:
+        ctx, every = self._ctx, dict(zip(self._followed, gradients))
+        ctx._check(self._name)
+        saved = {id(x) for x in ctx.saved_tensors}
+        if _core.is_grad_enabled() and any(id(x) in saved for x in self._outputs):  # the gradient is recorded: they depend on the arguments
+            again, ctx = list(zip(self._outputs, self.record())), copy.copy(ctx)
+            ctx.saved_tensors = tuple(next((new for old, new in again if old is x), x) for x in ctx.saved_tensors)
+        given = self._function.backward(ctx, *(every.get(i) for i in range(len(self._outputs))))
+        listed = list(given) if isinstance(given, (tuple, list)) else [given]
+        if len(listed) < len(self._args) or any(x is not None for x in listed[len(self._args):]):  # None is for a default
+            raise Error(f"[{self._name}] backward must give a gradient or None for each of {len(self._args)} "
+                        f"arguments, got {len(listed)}.")
+        return [listed[i] for i in self._places]
 
 
 class Function:
@@ -158,23 +196,8 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """Calls forward, and records the operation."""
         ctx = _Context()
-        places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         with no_grad():
             results = cls.forward(ctx, *args)
-        single = isinstance(results, Tensor)
-        outputs = [results] if single else list(results)
-
-        def rule(gradients: Sequence[Any]) -> list[Any]:
-            ctx._check(cls.__name__)
-            given = cls.backward(ctx, *gradients)
-            listed = list(given) if isinstance(given, (tuple, list)) else [given]
-            if len(listed) != len(args):
-                raise Error(f"[{cls.__name__}] backward must give a gradient or None for each of {len(args)} "
-                                  f"arguments, got {len(listed)}.")
-            return [listed[i] for i in places]
-
-        recorded = _core._record_function(cls.__name__, outputs, [args[i] for i in places], rule)
-        for x in recorded:
-            _core._named(x, f"{cls.__name__}Backward")
-        return recorded[0] if single else tuple(recorded)
+        recorded = _Call(cls, ctx, args, [results] if isinstance(results, Tensor) else list(results)).record()
+        return recorded[0] if isinstance(results, Tensor) else tuple(recorded)

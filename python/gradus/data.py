@@ -85,7 +85,8 @@ class DataLoader:
     which another stream makes a permutation. Batches are made in this process, whatever num_workers is."""
 
     def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, sampler: Any = None, num_workers: int = 0,
-                 collate_fn: Any = None, pin_memory: bool = False, drop_last: bool = False, generator: Any = None) -> None:
+                 collate_fn: Any = None, pin_memory: bool = False, drop_last: bool = False, generator: Any = None, worker_init_fn: Any = None,
+                 prefetch_factor: Any = None, persistent_workers: bool = False) -> None:
         if batch_size < 1 or num_workers < 0:
             raise Error(f"[DataLoader] batch_size must be at least 1 and num_workers at least 0, got {batch_size} and {num_workers}.")
         if sampler is not None and shuffle:

@@ -12,8 +12,8 @@ class LRScheduler:
     """Sets the rates of an optimizer's groups to get_lr(), at once and at each step()."""
 
     def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer, self.last_epoch = optimizer, -1
-        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
+        self.optimizer, self.last_epoch, self._step_count = optimizer, -1, 0
+        self.base_lrs = [group.setdefault("initial_lr", group["lr"]) for group in optimizer.param_groups]
         self.step()
 
     def get_lr(self) -> list[float]:
@@ -29,7 +29,7 @@ class LRScheduler:
 
     def step(self) -> None:
         """Sets the next rates."""
-        self.last_epoch += 1
+        self.last_epoch, self._step_count = self.last_epoch + 1, self._step_count + 1
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
             group["lr"] = lr
 
@@ -90,6 +90,41 @@ class CosineAnnealingLR(LRScheduler):
             return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
         before, now = (1 + math.cos(math.pi * s / self.T_max) for s in (step - 1, step))
         return now / before * (lr - self.eta_min) + self.eta_min
+
+
+class LinearLR(LRScheduler):
+    """The first rate times a factor, from start_factor to end_factor in total_iters equal steps: to warm up."""
+
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5) -> None:
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer)
+
+    def _next(self, base: float, lr: float) -> float:
+        step, (start, end, total) = self.last_epoch, (self.start_factor, self.end_factor, self.total_iters)
+        if step == 0:
+            return lr * start
+        return lr * (1 + (end - start) / (total * start + (step - 1) * (end - start))) if step <= total else lr
+
+
+class SequentialLR(LRScheduler):
+    """One schedule after another: schedulers[i + 1] starts at step milestones[i]."""
+
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int]) -> None:
+        self.schedulers, self.milestones = schedulers, milestones
+        for group, rate in zip(optimizer.param_groups, schedulers[0].base_lrs):
+            group["lr"] = rate
+        schedulers[0].last_epoch = -1
+        super().__init__(optimizer)
+
+    def step(self) -> None:
+        self.last_epoch += 1
+        at = sum(step <= self.last_epoch for step in self.milestones)
+        now = self.schedulers[at]
+        if self.last_epoch in self.milestones:  # it starts from its own first rates
+            now.last_epoch = -1
+            for group, rate in zip(self.optimizer.param_groups, now.base_lrs):
+                group["lr"] = rate
+        now.step()
 
 
 __getattr__ = missing("torch.optim.lr_scheduler", globals())

@@ -7,9 +7,10 @@ of a module it knows which these are.
 """
 from __future__ import annotations
 
+import collections
 from typing import Any
 
-from . import _core
+from . import _core, autograd
 from ._core import Error, Tensor
 from ._missing import missing
 from ._module import Module
@@ -33,28 +34,47 @@ class Optimizer:
         if len(args) > len(self._places):
             raise TypeError(f"{type(self).__name__} takes {len(self._places) + 2} arguments without a name, got {len(args) + 2}")
         options = {**dict(zip(self._places, args)), **options}
+        self.defaults = {**lr, **options} if isinstance(lr, dict) else {"lr": lr, **self._defaults, **options}  # a dictionary of one's own
+        self.state: dict[Any, dict[str, Any]] = collections.defaultdict(dict)  # of classes of one's own
+        self.param_groups: list[dict[str, Any]] = []
+        self._decay_vectors = decay_vectors
+        self._parts: list[tuple[dict[str, float], Any, Any]] = []  # with their options and parameters
         groups = params if isinstance(params, Module) else list(params)
         if isinstance(groups, Module) or not (groups and isinstance(groups[0], dict)):
             groups = [{"params": groups}]
-        self.param_groups: list[dict[str, Any]] = []
-        self._parts = []
-        for given in groups:
-            group = {"lr": lr, **self._defaults, **options, **given}
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Updates other parameters, too, with options of their own."""
+        group = {**self.defaults, **param_group}
+        if self._kind:
             unknown = set(group) - set(self._defaults) - {"lr", "params"}
+            for name in [name for name in unknown if group[name] in (False, None)]:  # PyTorch's amsgrad, fused and so on, off
+                unknown.remove(name)
+                del group[name]
             if unknown:
                 raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
-            assembly = _assembly(group["params"])
-            self._parts.append(_core.Optimizer(self._kind, assembly, _numbers(group), decay_vectors))
-            group["params"] = [p for _, p in assembly.named_parameters()]
-            self.param_groups.append(group)
-        self._made = [_numbers(group) for group in self.param_groups]
+        assembly = _assembly([group["params"]] if isinstance(group["params"], Tensor) else group["params"])
+        group["params"] = [p for _, p in assembly.named_parameters()]
+        if self._kind:
+            self._parts.append((_numbers(group), self._part(group, assembly), assembly))
+        self.param_groups.append(group)
 
-    def step(self) -> None:
-        """Updates all parameters that have a gradient."""
-        for group, made, part in zip(self.param_groups, self._made, self._parts):
-            if _numbers(group) != made:
-                raise Error("[optimizer] only lr may change after it was made. Hint: make another one.")
+    def _part(self, group: dict[str, Any], assembly: Any) -> Any:
+        return _core.Optimizer(self._kind, assembly, _numbers(group), self._decay_vectors)
+
+    def step(self, closure: Any = None) -> Any:
+        """Updates all parameters that have a gradient. What closure() returns, which is called before, is the result."""
+        with autograd.enable_grad():
+            result = closure() if closure else None
+        for i, (group, (numbers, part, assembly)) in enumerate(zip(self.param_groups, self._parts)):
+            if _numbers(group) != numbers:  # with another option it continues from the same state
+                state, part = part.state_dict(), self._part(group, assembly)
+                part.load_state_dict(state)
+                self._parts[i] = _numbers(group), part, assembly
             part.step(group["lr"])
+        return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Every gradient becomes None."""
@@ -65,12 +85,12 @@ class Optimizer:
     def state_dict(self) -> dict[str, Tensor]:
         """Buffers, numbers of steps and lr; with several groups, "0.<name>" and so on."""
         states = [{**part.state_dict(), "lr": _core.full((), float(group["lr"]), dtype=float64)}
-                  for group, part in zip(self.param_groups, self._parts)]
+                  for group, (_, part, _) in zip(self.param_groups, self._parts)]
         return states[0] if len(states) == 1 else {f"{i}.{k}": v for i, s in enumerate(states) for k, v in s.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Continues from what state_dict() returned."""
-        for i, part in enumerate(self._parts):
+        for i, (_, part, _) in enumerate(self._parts):
             start = f"{i}." if len(self._parts) > 1 else ""
             own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
             lr = own.pop("lr", None)
@@ -81,7 +101,7 @@ class Optimizer:
 
 def _numbers(group: dict[str, Any]) -> dict[str, float]:
     betas = dict(zip(("beta1", "beta2"), group.get("betas", ())))
-    return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas")}
+    return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas", "initial_lr")}
 
 
 _PLACES = {"SGD": ("momentum", "dampening", "weight_decay", "nesterov"), "Muon": ()}  # where they are not all options, in order
@@ -101,13 +121,27 @@ RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0
 
 
 class Adam(AdamW):  # type: ignore[misc, valid-type]
-    """Adam (arXiv 1412.6980). Raises Error for a weight decay, which PyTorch adds to the gradient here."""
+    """Adam (arXiv 1412.6980). Weight decay is added to the gradient."""
 
     def __init__(self, params: Any, lr: float = 0.001, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
                  **options: Any) -> None:
-        if weight_decay:
-            raise Error(f"[Adam] has no weight decay, got {weight_decay}. Hint: AdamW has one.")
-        super().__init__(params, lr, betas, eps, weight_decay=0.0, **options)
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
+
+    def _part(self, group: dict[str, Any], assembly: Any) -> Any:
+        return super()._part({**group, "weight_decay": 0.0}, assembly)
+
+    def step(self, closure: Any = None) -> Any:
+        with autograd.enable_grad():
+            result = closure() if closure else None
+        changed = [(p, p.grad, group["weight_decay"]) for group in self.param_groups for p in group["params"] if p.grad is not None]
+        changed = [(p, grad, decay) for p, grad, decay in changed if decay]
+        with autograd.no_grad():
+            for p, grad, decay in changed:
+                p.grad = grad + decay * p
+        super().step()
+        for p, grad, _ in changed:
+            p.grad = grad
+        return result
 
 
 def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:

@@ -1,6 +1,7 @@
 """gradus.torch: the names that notebooks and the book's chapters 2 to 5 use, PyTorch's random streams, files, batches, printing.
 
 Expected numbers are PyTorch 1.13's; with PyTorch installed they are computed again."""
+import gc
 import io
 import math
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import gradus
 import gradus.torch as torch
 from gradus.torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
 
@@ -301,6 +303,30 @@ class Functions(unittest.TestCase):
         a, b = torch.tensor([[5.5], [-5.5]], requires_grad=True), torch.tensor([2.0, -3.0], requires_grad=True)
         (a % b).sum().backward()
         return a.grad.tolist(), b.grad.tolist()
+
+    def test_a_function_keeps_nothing_when_its_graph_is_gone(self):
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x * 2
+                ctx.save_for_backward(x, y)
+                return y
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * 2
+
+        gc.collect()
+        before = gradus.memory_bytes()
+        gc.disable()
+        try:
+            for create_graph in (False, True):
+                x = torch.ones(1000, requires_grad=True)
+                gradient = torch.autograd.grad(Double.apply(x).sum(), x, create_graph=create_graph)
+                del x, gradient
+            self.assertEqual(gradus.memory_bytes(), before)
+        finally:
+            gc.enable()
 
     @both
     def test_diagonals(self, torch):

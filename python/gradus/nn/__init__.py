@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, Callable, Iterator
 
 from .. import _core
@@ -47,7 +48,7 @@ def _block(options: dict[str, Any], attentions: tuple[str, ...]) -> str:
 
 
 def _norm(options: dict[str, Any]) -> str:
-    return f"{_sizes(options['normalized_shape'])}, eps={options['eps']}, elementwise_affine=True"
+    return f"{_sizes(options['normalized_shape'])}, eps={options['eps']}, elementwise_affine={options.get('elementwise_affine', True)}"
 
 
 def _pool(options: dict[str, Any]) -> str:
@@ -71,6 +72,46 @@ for _name in dir(_core.layers):
     if not _name.startswith("_"):
         _call = getattr(_core.layers, f"_call_{_name}", _core.layers._call)
         globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
+
+
+_row, _normed = globals()["Embedding"].forward, globals()["LayerNorm"].forward
+
+
+def _embed(self: Any, input: Tensor) -> Any:
+    padding = self._options["padding_idx"]
+    return _row(self, input) if padding is None else functional.embedding(input, self.weight, padding % self.num_embeddings)
+
+
+def _normalize(self: Any, input: Tensor) -> Any:
+    if self.elementwise_affine:
+        return _normed(self, input)
+    return functional.layer_norm(input, _sizes(self.normalized_shape), eps=self.eps)
+
+
+def _from_pretrained(cls: Any, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
+    """A layer with these rows."""
+    made = cls(*embeddings.shape, padding_idx=padding_idx, generator=_core.Generator(0))
+    made.weight = Parameter(embeddings, not freeze)
+    return made
+
+
+def _reset_rows(self: Any) -> None:
+    """Draws the rows again."""
+    init.normal_(self.weight)
+    if self.padding_idx is not None:
+        self.weight.data[self.padding_idx] = 0.0
+
+
+def _reset_linear(self: Any) -> None:
+    """Draws the parameters again."""
+    init.kaiming_uniform_(self.weight, math.sqrt(5))
+    if self.bias is not None:
+        init.uniform_(self.bias, -1 / math.sqrt(self.in_features), 1 / math.sqrt(self.in_features))
+
+
+globals()["Embedding"].forward, globals()["LayerNorm"].forward = _embed, _normalize
+globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
+globals()["Embedding"].reset_parameters, globals()["Linear"].reset_parameters = _reset_rows, _reset_linear
 
 
 if "MultiheadAttention" in globals():
@@ -160,6 +201,9 @@ class ModuleList(Module, list[Any]):
     def __getitem__(self, i: Any) -> Any:
         return type(self)(super().__getitem__(i)) if isinstance(i, slice) else super().__getitem__(i)
 
+    def __getattr__(self, name: str) -> Any:
+        return list.__getitem__(self, int(name)) if name.isdigit() else super().__getattr__(name)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name.isdigit():  # also of setattr() and add_module()
             self[int(name):int(name) + 1] = [value]
@@ -232,6 +276,33 @@ class TransformerDecoder(_Stack):
 
     def forward(self, tgt: Tensor, memory: Tensor, **masks: Any) -> Tensor:
         return self._run(tgt, memory, **masks)
+
+
+class Transformer(Module):
+    """An encoder and a decoder with a norm after each; all matrices start from xavier_uniform_()."""
+
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
+                 dropout: float = 0.1, activation: str = "relu", **options: Any) -> None:
+        given = {"dim_feedforward": dim_feedforward, "dropout": dropout, "activation": activation, **options}
+        norms = [LayerNorm(d_model, options.get("layer_norm_eps", 1e-5)) for _ in range(2)]
+        made = [globals()[f"Transformer{name}Layer"](d_model, nhead, **given) for name in ("Encoder", "Decoder")]
+        self.encoder = TransformerEncoder(made[0], num_encoder_layers, norms[0])
+        self.decoder = TransformerDecoder(made[1], num_decoder_layers, norms[1])
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, options.get("batch_first", False)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
+                src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None) -> Tensor:
+        memory = self.encoder(src, src_mask, src_key_padding_mask)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,  # type: ignore[no-any-return]
+                            memory_key_padding_mask=memory_key_padding_mask)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int) -> Tensor:
+        """-inf above the diagonal, else 0."""
+        return _core.full((sz, sz), float("-inf")).triu(1)
 
 
 __getattr__ = missing("torch.nn", globals())

@@ -50,7 +50,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> 
         raise _core.Error(f"[pad] mode must be 'constant', got '{mode}'.")
     for i in range(0, len(pad), 2):
         dim = input.dim() - 1 - i // 2
-        sizes = [[*input.shape[:dim], n, *input.shape[dim + 1:]] for n in pad[i:i + 2]]
+        cut = [max(-n, 0) for n in pad[i:i + 2]]  # negative widths take away
+        input = input.narrow(dim, cut[0], input.size(dim) - sum(cut)) if any(cut) else input
+        sizes = [[*input.shape[:dim], max(n, 0), *input.shape[dim + 1:]] for n in pad[i:i + 2]]
         before, after = (_core.full(size, value, input.dtype) for size in sizes)
         input = _core._named(_core.cat([before, input, after], dim), "ConstantPadNdBackward0")
     return input

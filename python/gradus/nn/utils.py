@@ -1,12 +1,39 @@
 """What is done with the parameters of a module."""
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float) -> Tensor:
+def _gradients(parameters: Any) -> list[Tensor]:
+    return [p.grad for p in ([parameters] if isinstance(parameters, Tensor) else parameters) if p.grad is not None]
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Scales the gradients to a norm of at most max_norm. Returns the norm before."""
-    return _core.full((), _core._clip_grad_norm([parameters] if isinstance(parameters, Tensor) else list(parameters), max_norm))
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if norm_type == 2:
+        return _core.full((), _core._clip_grad_norm(parameters, max_norm))
+    total = _core.norm(_core.stack([_core.norm(grad.detach(), norm_type) for grad in _gradients(parameters)]), norm_type)
+    for grad in _gradients(parameters):
+        grad.mul_((max_norm / (total + 1e-6)).clamp(max=1.0))
+    return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+    """Gradients become at most clip_value, and at least -clip_value."""
+    for grad in _gradients(parameters):
+        grad.clamp_(-clip_value, clip_value)
+
+
+def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0) -> Tensor:
+    """A batch of sequences (length, ...), with padding_value after those that are shorter: (longest, B, ...), or (B, longest, ...)."""
+    longest = max(len(x) for x in sequences)
+    rows = [_core.cat([x, _core.full((longest - len(x), *x.shape[1:]), padding_value, x.dtype)]) for x in sequences]
+    return _core.stack(rows, 0 if batch_first else 1)
+
+
+rnn = types.SimpleNamespace(pad_sequence=pad_sequence)

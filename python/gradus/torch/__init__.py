@@ -30,9 +30,11 @@ utils = types.ModuleType(f"{__name__}.utils", "torch.utils: data sets and batche
 utils.data = data  # type: ignore[attr-defined]
 _parameter = types.ModuleType(f"{__name__}.nn.parameter", "torch.nn.parameter: Parameter.")
 _parameter.Parameter = nn.Parameter  # type: ignore[attr-defined]
-linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=gradus.norm)
+_rnn = types.ModuleType(f"{__name__}.nn.utils.rnn", "torch.nn.utils.rnn: pad_sequence.")
+_rnn.pad_sequence = nn.utils.pad_sequence  # type: ignore[attr-defined]
+linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
 for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
-                     "nn.parameter": _parameter, "optim": optim,
+                     "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
     sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
@@ -117,7 +119,13 @@ def is_tensor(x: Any) -> builtins.bool:
     return isinstance(x, Tensor)
 
 
-FloatTensor, LongTensor = functools.partial(tensor, dtype=float32), functools.partial(tensor, dtype=int64)
+def _of_dtype(dtype: Any, *data: Any) -> Tensor:
+    """A tensor of a dtype from lists, or of a size without values."""
+    is_size = len(data) != 1 or isinstance(data[0], int)
+    return gradus.empty(data, dtype=dtype) if is_size else tensor(data[0], dtype=dtype)
+
+
+FloatTensor, DoubleTensor, LongTensor, BoolTensor = (functools.partial(_of_dtype, dtype) for dtype in (float32, float64, int64, bool))
 
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
