@@ -36,12 +36,11 @@ PyObject* new_object(PyTypeObject* type, Tensor tensor) {
 }
 
 // Tensor(x): another object on the same values, outside the graph; for classes that derive from it.
-// Tensor(data): float32.
+// Tensor(data), Tensor(2, 3): float32.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* data = nullptr;
-  if (!PyArg_ParseTuple(args, "O", &data)) return nullptr;
-  if (is_tensor(data)) return new_object(type, tensor_of(data).detach());
-  return PyObject_CallFunction(registered().make_tensor, "Os", data, "float32");
+  PyObject* const data = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  if (data && is_tensor(data)) return new_object(type, tensor_of(data).detach());
+  return PyObject_CallObject(registered().float_tensor, args);
 }
 
 void tensor_dealloc(PyObject* self) {
@@ -177,11 +176,12 @@ void make_types(py::module_& m) {
   if (!all.tensor) throw py::error_already_set();
   py::setattr(reinterpret_cast<PyObject*>(all.tensor), "__module__", py::str("torch"));  // as it is printed
   m.attr("Tensor") = py::handle(reinterpret_cast<PyObject*>(all.tensor));
-  m.def("register", [](const py::object& size, const py::object& make_tensor, const py::object& pair,
-                       const py::object& parameter, const py::list& dtypes) {
+  m.def("register", [](const py::object& size, const py::object& make_tensor, const py::object& float_tensor,
+                       const py::object& pair, const py::object& parameter, const py::list& dtypes) {
     Registered& known = registered();
     known.size = size.inc_ref().ptr();
     known.make_tensor = make_tensor.inc_ref().ptr();
+    known.float_tensor = float_tensor.inc_ref().ptr();
     known.pair = pair.inc_ref().ptr();
     known.parameter = reinterpret_cast<PyTypeObject*>(parameter.inc_ref().ptr());
     for (const py::handle dtype : dtypes) known.dtypes.push_back(dtype.inc_ref().ptr());

@@ -35,6 +35,7 @@ struct Registered {
   PyTypeObject* parameter = nullptr;  ///< gradus.nn.Parameter
   PyObject* size = nullptr;           ///< gradus.Size, a tuple
   PyObject* make_tensor = nullptr;    ///< gradus.tensor
+  PyObject* float_tensor = nullptr;   ///< of data, or of sizes without values
   PyObject* pair = nullptr;           ///< the namedtuple (values, indices)
   std::vector<PyObject*> dtypes{};    ///< gradus.float32, ..., in the order of DType
   PyObject* error = nullptr;          ///< gradus.Error

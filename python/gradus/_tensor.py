@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import html
 import math
 import operator
@@ -69,6 +70,12 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
             else:
                 x = _core.from_dlpack(data).clone() if hasattr(data, "__dlpack__") else _of_lists(data)[0]
     return (x if dtype is None else x.to(dtype, device)).requires_grad_(requires_grad)
+
+
+def _of_dtype(dtype: Any, *data: Any) -> Tensor:
+    """A tensor of a dtype from lists, or of these sizes without values."""
+    is_size = len(data) != 1 or isinstance(data[0], int)
+    return _core.empty(data or (0,), dtype=dtype) if is_size else tensor(data[0], dtype)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -359,5 +366,5 @@ for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 setattr(Tensor, "device", property(lambda self: "cpu"))
 setattr(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize))
-# Tensor(3) is called with a dtype: it is a vector of 3 numbers without values
-_core.register(Size, lambda data, dtype=None: _core.empty(data) if dtype and type(data) is int else tensor(data, dtype), ValuesAndIndices, Parameter, [float32, float64, int64, bool_, bfloat16, *TILES.values()])
+_core.register(Size, tensor, functools.partial(_of_dtype, float32), ValuesAndIndices, Parameter,
+               [float32, float64, int64, bool_, bfloat16, *TILES.values()])

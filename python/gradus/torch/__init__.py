@@ -20,6 +20,7 @@ from typing import Any
 
 import gradus
 from gradus import *  # noqa: F403
+from gradus._tensor import _of_dtype
 from gradus import Error, Tensor, _core, autograd, data, default_generator, dtype, float32, float64, int64, lr_scheduler, nn, optim, tensor
 from gradus import bool_ as bool  # noqa: A004
 from gradus._files import load, save
@@ -117,12 +118,6 @@ def raw32(n: builtins.int) -> Tensor:
 def is_tensor(x: Any) -> builtins.bool:
     """Whether x is a tensor."""
     return isinstance(x, Tensor)
-
-
-def _of_dtype(dtype: Any, *data: Any) -> Tensor:
-    """A tensor of a dtype from lists, or of a size without values."""
-    is_size = len(data) != 1 or isinstance(data[0], int)
-    return gradus.empty(data, dtype=dtype) if is_size else tensor(data[0], dtype=dtype)
 
 
 FloatTensor, DoubleTensor, LongTensor, BoolTensor = (functools.partial(_of_dtype, dtype) for dtype in (float32, float64, int64, bool))

@@ -11,7 +11,7 @@ torch.manual_seed(1)
 place, mask = torch.tensor(2), torch.tensor([[True, False], [True, True]])
 print(torch.arange(place, place + 3), torch.arange(place), torch.arange(torch.tensor(1.5), 3), torch.arange(0, 6, place))
 print(7 * mask, mask + 1, 1 - mask.long(), mask * 0.5, mask * mask, mask + mask, mask / 2, 1 / mask.sum())
-print(torch.tensor(np.float64(1.5)), torch.tensor([np.float64(1.5)]), torch.tensor(np.int64(3)), torch.tensor(True), torch.Tensor(3).shape)
+print(torch.tensor(np.float64(1.5)), torch.tensor([np.float64(1.5)]), torch.tensor(np.int64(3)), torch.tensor(True), torch.Tensor(3).shape, torch.Tensor(2, 3).shape, torch.Tensor().shape, torch.Tensor([3]))
 print(torch.FloatTensor(2, 3).shape, torch.FloatTensor([1, 2]), torch.LongTensor([[1]]), torch.BoolTensor([1, 0]), torch.DoubleTensor(2).dtype)
 print(torch.ones(2).type(torch.LongTensor), mask.type("torch.FloatTensor"), torch.eye(2, 3), torch.sign(torch.tensor([-3, 0, 2])))
 
