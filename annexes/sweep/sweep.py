@@ -147,7 +147,7 @@ def remember_flags(runs, results, path):
 
 def train(run):
     """Trains a run, or resumes it: its validation loss and its seconds."""
-    begun = os.path.exists(run.file("last")) or os.path.exists(run.file("members.json"))
+    begun = any(os.path.exists(run.file(name)) for name in ("last", "members.json", "teachers.json"))
     words = ["--resume"] if begun else [*run.flags, "--overwrite", "--seed", str(run.seed)]
     code, lines = answer(["train", *words, *THREADS, "--out", run.file(), "--json", "--quiet"])
     last = lines[-1] if lines else b""

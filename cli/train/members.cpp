@@ -151,7 +151,7 @@ class Members {
 
   /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
   bool remove_if_empty() {
-    if (fs::exists(folder() / kMembers)) return false;
+    if (flags_.resume || fs::exists(folder() / kMembers)) return false;
     fs::remove(folder() / kPlan);
     run_.unlock(/*removes_empty=*/true);
     return true;

@@ -216,8 +216,8 @@ train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock
   const auto& text = flags.config.text;
   const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
                          !flags.profile.empty() || !flags.config.init_from.empty() ||
-                         !flags.config.teacher.empty() || std::ranges::find(text, "-") != text.end() ||
-                         flags.config.val_text == "-";
+                         !flags.config.teacher.empty() || !std::ranges::all_of(text, is_kept) ||
+                         !is_kept(flags.config.val_text);
   if (is_single || flags.config.minutes < kLeastMinutes) return {};
   TrainConfig config = flags.config;
   std::vector<std::string> notes;

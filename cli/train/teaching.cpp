@@ -26,7 +26,6 @@ namespace gradus::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kTeachersSeed = 1000;  // from the seed of the learner
@@ -78,7 +77,8 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
     if (!fs::exists(plan_file(flags)) || is_ensemble(run_path(flags))) return {};
     // A learner that was killed before its first state begins anew, if the plan is of this run.
     const train::RunFolder run(run_path(flags));
-    if (run.has_run() && !(run.has_only_begun() && train::load_config(run).teacher == teachers_folder(flags)))
+    if (run.has_run() && !(run.has_only_begun() && fs::weakly_canonical(train::load_config(run).teacher) ==
+                                                     fs::weakly_canonical(teachers_folder(flags))))
       return {};
     return read_taught(plan_file(flags));
   }

@@ -279,13 +279,13 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (writes_event_files(flags) && !annexes().event_files)
     files::refuse_format("train", "the format of TensorBoard");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  turn_closed_pipes_into_errors();
   const int64_t members = members_of(flags);
   if (members > 1) check_members(flags);
   if (const std::optional<TaughtRun> taught = taught_run(flags, members, start))
     return train_taught(flags, *taught, start, program);
   if (members > 1) return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
-  turn_closed_pipes_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
   PreparedRun prepared = prepare_run(flags, ranks.get(), start);

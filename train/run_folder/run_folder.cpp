@@ -34,7 +34,7 @@ void on_disk(F&& work) {
 bool is_leftover(const std::string& name) {
   const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
   return name == RunLock::kFile || name == RunFolder::kTeachers || name == RunFolder::kTeachersPlan ||
-         std::ranges::any_of(run_files(), is_of);
+         name == "members" || std::ranges::any_of(run_files(), is_of);
 }
 
 /// Whether a folder is empty except for leftovers.
@@ -86,7 +86,7 @@ void RunFolder::check_free(bool overwrite) const {
 
 bool RunFolder::is_free() const {
   std::error_code unreadable;
-  return has_only_leftovers(path_, unreadable);
+  return has_only_leftovers(path_, unreadable) || has_only_begun();
 }
 
 bool RunFolder::has_only_begun() const {

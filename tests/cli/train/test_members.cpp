@@ -178,7 +178,7 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   for (size_t at; (at = recipe.find(out + "/teachers")) != recipe.npos;)
     recipe.replace(at, out.size(), killed);
   scratch.file("killed/train.json", recipe);
-  must(args("train --resume --quiet --out", killed));
+  must(args("train --resume --quiet --out", killed + "/."));
   CHECK(teacher_of(killed) == killed + "/teachers");
 
   must(args("train --resume --quiet --out", both));
