@@ -78,7 +78,7 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
     // A learner that was killed before its first state begins anew, if the plan is of this run.
     const train::RunFolder run(run_path(flags));
     if (run.has_run() && !(run.has_only_begun() && fs::weakly_canonical(train::load_config(run).teacher) ==
-                                                     fs::weakly_canonical(teachers_folder(flags))))
+                                                       fs::weakly_canonical(teachers_folder(flags))))
       return {};
     return read_taught(plan_file(flags));
   }
