@@ -86,8 +86,7 @@ class Decoder : public nn::Module {
   /// compute at most kMostLogits at a time.
   Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
                 const Tensor& starts = {}) const;
-  /// The same without dropout. Calls use(logits) with the logits (N, V) that give the next N losses, in
-  /// order.
+  /// The same without dropout. Calls use(logits) with the logits (N, V) of the next N losses.
   Tensor losses(const Tensor& idx, const Tensor& targets,
                 const std::function<void(const Tensor&)>& use) const;
 
@@ -106,8 +105,7 @@ class Decoder : public nn::Module {
   std::unique_ptr<DecodingState> make_state(int64_t batch = 1) const { return backbone_->make_state(batch); }
   /// The logits of the next token after the sequences of `state` followed by idx. Up to rounding, they equal
   /// the logits of a full forward pass in evaluation mode at the last position. There is no dropout, and
-  /// nothing is recorded. idx: (B, T) -> (B, V). Throws Error if the sequences would exceed
-  /// config().context_limit().
+  /// nothing is recorded. idx: (B, T) -> (B, V). Throws Error beyond config().context_limit().
   Tensor decode(const Tensor& idx, DecodingState& state) const;
   /// The same at each position of idx: (B, T) -> (B, T, V). With can_draft(), one sequence of up to
   /// nn::kFewPositions tokens gives the same bits as calls of decode() with one token each.

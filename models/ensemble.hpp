@@ -7,8 +7,7 @@
 
 namespace gradus::models {
 
-/// config.n_member decoders, named members.0 and so on. The logits are the logarithms of the mean
-/// probabilities.
+/// config.n_member decoders, named members.0 and so on. Logits are logarithms of mean probabilities.
 std::unique_ptr<Backbone> make_ensemble(const DecoderConfig& config, Generator& init);
 
 }  // namespace gradus::models

@@ -1,6 +1,5 @@
 // Gemma 3 (Gemma Team, arXiv 2503.19786), models of text: blocks with norms before and after attention and
-// MLP, GeGLU, and windows in all blocks but each window_pattern-th. Parameters have the names of Hugging
-// Face's files.
+// MLP, GeGLU, and windows in all blocks but each window_pattern-th. Parameters have Hugging Face's names.
 #include <cmath>
 
 #include "gradus/files/error.hpp"

@@ -99,8 +99,7 @@ struct RankedToken {
 /// next_token_probabilities() gives them.
 RankedToken ranked(const std::vector<double>& probabilities, int64_t token);
 
-/// The `count` likeliest tokens, or all if there are fewer, the likeliest first. Throws Error if `count` is
-/// negative.
+/// The `count` likeliest tokens, or all, the likeliest first. Throws Error if `count` is negative.
 std::vector<RankedToken> likeliest(const std::vector<double>& probabilities, int64_t count);
 
 }  // namespace gradus::models

@@ -57,8 +57,7 @@ void check_llama(const DecoderConfig& c) {
          c.attention.window_pattern, ".");
 }
 
-// The MLP saves gate, up and their product, which is rounded in bfloat16. The norms of q and k save their
-// inputs.
+// The MLP saves gate, up and their product, which is rounded in bfloat16. Norms of q and k save their inputs.
 DecoderCost llama_cost(const DecoderConfig& config, DType products) {
   const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
   const bool rounded = products == DType::bfloat16;

@@ -1,5 +1,4 @@
-// A look inside a model: Activations keeps the values of a forward pass under their names, Intervention
-// replaces them.
+// A look inside a model: Activations keeps values of a forward pass by name, Intervention replaces them.
 //
 //   const nn::Activations seen = nn::watch(model, {"h.*.attn.pattern"});
 //   model(idx);

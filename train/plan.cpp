@@ -21,10 +21,10 @@ constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTime
 
 // Below kLeastEpochs a model is better alone. A teacher needs some kTeacherEpochs and then overfits, and all
 // take at most kTeachersShare of the time. Members of an ensemble have teachers from kLeastMemberEpochs each
-// on. Such a member needs some kTaughtEpochs, and an ensemble of them as teachers takes kTaughtShare of the
-// time. From the runs in docs/recipe.md.
+// on. Such a member needs some kTaughtEpochs, and an ensemble of them as teachers kTaughtShare to kMostShare
+// of the time. From the runs in docs/recipe.md.
 constexpr double kLeastEpochs = 7, kTeacherEpochs = 4.8, kTeachersShare = 0.4;
-constexpr double kLeastMemberEpochs = 12, kTaughtEpochs = 16, kTaughtShare = 0.65;
+constexpr double kLeastMemberEpochs = 12, kTaughtEpochs = 16, kTaughtShare = 0.65, kMostShare = 0.85;
 // Teachers that are to have teachers measure the machine again, and must still find time for them.
 constexpr double kSureMemberEpochs = 20;
 // A model with a teacher overfits from kMostTaughtEpochs on, and its step takes kTaughtStep times as long.
@@ -108,7 +108,7 @@ Teaching planned_teaching(double epochs, int64_t members, int64_t slots) {
   };
   if (members > 1 ? epochs < kLeastMemberEpochs * static_cast<double>(members) : epochs < kLeastEpochs)
     return {};
-  const double share = std::max(kTaughtShare, 1 - kTaughtStep * kMostTaughtEpochs / epochs);
+  const double share = std::clamp(1 - kTaughtStep * kMostTaughtEpochs / epochs, kTaughtShare, kMostShare);
   const double taught = rounded((1 - kTeachersShare) * share * epochs / kTaughtEpochs, kMostTaughtTeachers);
   if (members == 1 && taught > 1 && share * epochs >= kSureMemberEpochs * taught)
     return {static_cast<int64_t>(taught), share};

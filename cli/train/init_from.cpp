@@ -9,6 +9,7 @@
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -107,9 +108,14 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
 }
 
 void check_apart(const TrainConfig& config, const fs::path& out) {
-  const fs::path from = fs::weakly_canonical(config.init_from), to = fs::weakly_canonical(out);
-  if (std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
-    fail("train", "--out must be another folder than that of --init-from, got ", out, " for both.");
+  const fs::path to = fs::weakly_canonical(out);
+  for (const auto& [flag, folder] :
+       {std::pair("--init-from", config.init_from), {"--teacher", config.teacher}}) {
+    const fs::path from = fs::weakly_canonical(folder);
+    const bool is_own = from == to / train::RunFolder::kTeachers;  // which this run does not remove
+    if (!is_own && std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
+      fail("train", "--out must be another folder than that of ", flag, ", got ", out, " for both.");
+  }
 }
 
 models::Decoder initial_model(const TrainConfig& config) {

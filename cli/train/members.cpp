@@ -15,6 +15,7 @@
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/text_output.hpp"
 #include "gradus/cli/program/verbs.hpp"
+#include "gradus/cli/train/init_from.hpp"
 #include "gradus/cli/train/prepare_run.hpp"
 #include "gradus/cli/train/run_planner.hpp"
 #include "gradus/cli/train/run_text.hpp"
@@ -72,6 +73,7 @@ void add_runs(const fs::path& folder, std::vector<fs::path>& all) {
 /// Throws Error for a folder in which no ensemble can be trained.
 void check_folder(const TrainFlags& flags) {
   const fs::path folder = run_path(flags);
+  if (!flags.resume) check_apart(flags.config, folder);
   std::remove((folder / concat(kPlan, ".tmp")).c_str());  // of a killed run
   // Teachers come before the ensemble that learns from them.
   const bool is_other = !has_plan(folder) || train::RunFolder(folder).has_run();

@@ -59,7 +59,7 @@ bool is_kept(const std::string& file) {
 std::optional<TrainConfig> open_folder(const TrainFlags& flags, bool leads, train::RunFolder& folder) {
   if (!flags.resume) {
     if (!leads) return {};
-    if (!flags.config.init_from.empty()) check_apart(flags.config, folder.path());
+    check_apart(flags.config, folder.path());
     folder.check_free(flags.overwrite);
     if (folder.has_run()) folder.lock();
     return {};

@@ -128,8 +128,8 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
                          " from the text and from the teachers in ", teachers.string()));
     words = run.learner;
     words.push_back(concat("--members=", run.members));
-    words.push_back(
-        minutes_word(flags.resume ? run.minutes : flags.config.minutes - seconds_since(start) / 60));
+    const double left = flags.config.minutes - seconds_since(start) / 60;  // after teachers that came late
+    words.push_back(minutes_word(flags.resume ? run.minutes : std::max(run.minutes / 2, left)));
     words.push_back(concat("--teacher=", teachers.string()));
     if (flags.json) words.emplace_back("--json");
     code = run_part(flags, words, folder, -1, interrupt);

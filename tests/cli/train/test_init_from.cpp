@@ -163,9 +163,9 @@ TEST_CASE("flags that the model contradicts are refused by name; those that agre
   check_refused(
       args("train --init-from", begin.base, "--text", begin.other, "--out", begin.base, "--overwrite"),
       {"--out must be another folder than that of --init-from"});
-  check_refused(args("train --init-from", begin.base + "/last", "--text", begin.other, "--out", begin.base,
+  check_refused(args("train --teacher", begin.base + "/last", "--text", begin.other, "--out", begin.base,
                      "--overwrite"),
-                {"--out must be another folder than that of --init-from"});
+                {"--out must be another folder than that of --teacher"});
   CHECK(begin.train("agreed", args("--layers 2 --embd 32 --steps 1 --quiet")).code == 0);
 }
 
