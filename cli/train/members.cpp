@@ -223,7 +223,7 @@ class Members {
   }
 
   const TrainFlags& flags_;
-  train::RunFolder run_;  // It holds the lock of the ensemble's folder, and each member that of its own.
+  train::RunFolder run_;  // holds the lock of the ensemble's folder; each member locks its own folder
   Plan plan_;
   int64_t slots_;
 };

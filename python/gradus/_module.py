@@ -215,9 +215,11 @@ class Module:
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Module:
         """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
-        for arg in (*args, dtype):
+        for arg in (*args, dtype, device):
             if arg is None or str(arg).startswith("cpu"):
                 continue
+            if str(arg).split(":")[0] in ("cuda", "mps"):
+                raise Error(f"[to] the device must be cpu, got {arg}.")
             places: dict[int, list[tuple[Module, str]]] = {}
             before = [(module, name, x) for module in self.modules() for name, x in module._own_parameters()]
             for module, name, x in before:
@@ -407,8 +409,7 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
             options["activation"] = getattr(act, "__name__", type(act).__name__).lower()
         redrawn = {"generator": _core.Generator(0)} if str(dtype) == "torch.float64" and hasattr(type(self), "reset_parameters") else {}
         Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
-        if dtype is not None:
-            self.to(dtype)
+        self.to(dtype=dtype, device=device)  # refuses another device than the CPU
         if redrawn:  # PyTorch draws doubles
             getattr(self, "reset_parameters")()
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}

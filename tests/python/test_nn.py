@@ -55,6 +55,12 @@ def loss(model, x, y):
 
 
 class Modules(unittest.TestCase):
+    def test_the_only_device_is_the_cpu(self):
+        for place in (lambda: nn.Linear(2, 2, device="cuda"), lambda: nn.Linear(2, 2).to("cuda:0"), lambda: nn.Linear(2, 2).to(device="mps")):
+            with self.assertRaisesRegex(gradus.Error, "the device must be cpu, got"):
+                place()
+        self.assertEqual(str(nn.Linear(2, 2, device="cpu").to("cpu").weight.dtype), "torch.float32")
+
     def test_members_are_found(self):
         model = Model()
         names = [name for name, _ in model.named_parameters()]
