@@ -1,5 +1,4 @@
-// The public headers of gradus. This list is what is installed: a header that it does not name is
-// private.
+// The public headers of gradus. This list is what is installed; other headers are private.
 #pragma once
 
 // IWYU pragma: begin_exports

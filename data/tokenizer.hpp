@@ -114,8 +114,7 @@ class Tokenizer {
   std::string to_json() const;
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
-  /// The text of each token as vocab.json has it (for bpe, in letters), by number; "" for a number without a
-  /// token.
+  /// The text of each token as vocab.json has it (for bpe, in letters), by number; "" if there is none.
   std::vector<std::string> vocabulary() const;
   /// The model and the rules of bpe, for exports (data/pairs/byte_pairs.hpp).
   const pairs::BytePairs& pairs() const { return *pairs_; }

@@ -266,12 +266,25 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
       (void)known_token(result, one);
     if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
     has_no_bos = config.has("bos_token") && !files->bos;
-    for (const auto& [key, tokens] :
-         {std::pair("add_bos_token", &files->prefix), {"add_eos_token", &files->suffix}})
-      if (const auto adds = config.given(key); adds && adds->flag() == tokens->empty())
+    const std::optional<int32_t> eos = named_token(result, config, "eos_token");
+    if (eos) end_with(*eos);
+    // In transformers, these classes add what the flags say; with the others the post_processor decides.
+    constexpr std::string_view kObeying[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"};
+    const bool obeys = name && std::ranges::any_of(kObeying, [&](std::string_view one) {
+                         return name->text() == one || name->text() == concat(one, "Fast");
+                       });
+    const auto settle = [&](const char* key, bool usual, const auto& token, std::vector<int32_t>& tokens) {
+      const auto adds = config.given(key);
+      const bool is_wanted = adds ? adds->flag() : obeys ? usual && !config.has(key) : !tokens.empty();
+      if (is_wanted != tokens.empty()) return;
+      if (adds && (!obeys || (is_wanted && !token)))
         adds->refuse("must be what the post_processor of ", kTokenizerJson, " does, which adds ",
-                     tokens->empty() ? "none" : "a token", ", got ", adds->shown(), ".");
-    if (const auto eos = named_token(result, config, "eos_token")) end_with(*eos);
+                     tokens.empty() ? "none" : "a token", ", got ", adds->shown(), ".");
+      tokens.clear();
+      if (is_wanted && token) tokens.push_back(*token);
+    };
+    settle("add_bos_token", /*usual=*/true, files->bos, files->prefix);
+    settle("add_eos_token", /*usual=*/false, eos, files->suffix);
     files->chat_template = template_of(config);
   });
   read(kSpecialTokens, [&](const files::Field& config) {

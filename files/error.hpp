@@ -29,8 +29,7 @@ struct Option {
 /// An invalid request: wrong shapes, dtypes, values or files. The command line exits with 2.
 class Error : public std::runtime_error {
  public:
-  /// The message consists of the parts, which may be Options, and of at most one other Error, which comes
-  /// first.
+  /// The message consists of the parts, which may be Options; another Error may come first.
   template <class... Parts>
   explicit Error(const Parts&... parts) : Error(Message().add(parts...)) {}
 

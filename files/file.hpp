@@ -68,8 +68,7 @@ class Descriptor {
 };
 
 /// A stream that writes `path`.tmp, which put_in_place() renames to `path`. The destructor removes a
-/// temporary file that was not renamed. All other members throw RunError with the path and the system's
-/// reason.
+/// temporary file that was not renamed. Other members throw RunError with path and reason.
 class StagedFile : public std::ostream {
  public:
   /// Makes `path`.tmp, replacing an older one. Does not follow a link of that name.

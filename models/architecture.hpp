@@ -25,8 +25,7 @@ struct Preset {
   std::string_view name;
   std::string_view about;  ///< for the help
   DecoderConfig config;    ///< without a vocabulary
-  /// Number of tokens from which `--minutes` prefers it to the smaller presets of its architecture; none:
-  /// never.
+  /// Number of tokens from which `--minutes` prefers it to smaller presets of its architecture; none: never.
   std::optional<double> least_tokens = {};
 };
 
@@ -83,8 +82,7 @@ std::string_view usual_arch();
 void change_arch(DecoderConfig& config, std::string_view arch);
 /// For Architecture::check: throws Error if the config has an AttentionVariant.
 void check_usual_attention(const DecoderConfig& config);
-/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (for vectors and tiles of
-/// q8_0).
+/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (vectors, tiles of q8_0).
 int64_t swiglu_inner(int64_t n_embd);
 /// A value of Architecture::describe, for decoders with a SwiGLU.
 std::string describe_with_inner(const DecoderConfig& config);

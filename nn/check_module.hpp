@@ -60,8 +60,7 @@ struct ModuleCheckOptions {
   std::optional<double> chance_loss{};
   /// Allowed distance of the first loss from chance_loss; for the default log V, 2 / sqrt(targets) is added.
   double chance_tolerance = 0.5;
-  /// Whether no output may depend on a later input. Default: if x and y are tokens (B, T) and y is x one step
-  /// later.
+  /// Whether no output may depend on a later input. Default: if x, y are tokens (B, T), y one step later.
   std::optional<bool> causal{};
   int64_t steps = 300;      ///< of gradient descent, at most
   double lr = 1e-2;         ///< how much the first step changes a parameter; later ones change it less

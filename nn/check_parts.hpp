@@ -85,8 +85,7 @@ struct Training {
   bool fitted = false;         // whether the last one is low enough
   Got gradients{};
 };
-/// Steps by the signs of the gradients, with a rate that falls to 0: no other state, for gradients of any
-/// size.
+/// Steps by the signs of the gradients, with a rate that falls to 0: stateless, for gradients of any size.
 Training train(const CheckedModule& c, const ModuleCheckOptions& o);
 
 /// Changes the dtype of the parameters.

@@ -220,8 +220,7 @@ class Module {
   bool may_be_watched() const { return !watches_.empty(); }
   /// Adds a watch to this module and its descendants, which ends with its last owner: see watch.hpp.
   void add_watch(const std::shared_ptr<detail::Watch>& watch);
-  /// Returns x, or what an Intervention puts in its place. Watchers see it as `name` below this module's
-  /// path.
+  /// Returns x, or what an Intervention puts in its place. Watchers see it as this module's path and `name`.
   Tensor point(std::string_view name, Tensor x) const {
     if (!watches_.empty()) return watches_.pass(name, std::move(x));
     return x;

@@ -111,9 +111,15 @@ double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches
 }
 
 TrainConfig load_config(const RunFolder& run) {
-  return read_recipe(run, [](const files::FolderSnapshot& files) {
+  TrainConfig config = read_recipe(run, [](const files::FolderSnapshot& files) {
     return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
   });
+  // A run moves with its teachers, and a member with those of its ensemble.
+  if (fs::path(config.teacher).filename() == RunFolder::kTeachers && !fs::exists(config.teacher))
+    for (const fs::path above : {".", "../.."})
+      if (const fs::path moved = run.path() / above / RunFolder::kTeachers; fs::exists(moved))
+        return config.teacher = fs::canonical(moved), config;
+  return config;
 }
 
 data::Tokenizer load_tokenizer(const RunFolder& run) {

@@ -27,8 +27,7 @@ Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const Tr
 ModelFiles decoder_files(const models::Decoder& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer);
 
-/// Windows in a batch for evaluation. They affect memory, not the result, so the training batch does not
-/// matter.
+/// Windows in a batch for evaluation. They affect memory, not the result.
 int64_t evaluation_batch(const models::DecoderConfig& config);
 /// Nats per token, over all targets of all batches; see mean_loss() of trainer.hpp.
 double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches);

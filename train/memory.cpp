@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -78,7 +79,7 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
     bytes.gradients += 4 * values;
     trained.push_back(one);
   }
-  if (!config.teacher.empty())
+  if (!config.teacher.empty() && std::filesystem::exists(config.teacher))
     bytes.parameters += 4.0 * static_cast<double>(models::load_config(config.teacher).num_parameters());
   if (config.ema > 0) bytes.average = bytes.gradients;
   const OptimizerMemory memory = optimizer_kind(config.optimizer).memory(trained, config.precision);

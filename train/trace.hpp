@@ -2,8 +2,7 @@
 //
 // The format is Chrome's JSON trace events: an "X" event for each op (category forward or backward), and for
 // batch, clip and the optimizer; "step" encloses them. ts and dur are in microseconds, args.shape is the
-// shape of the op's result. On several ranks, each is a process, pid, with its messages on a row of their
-// own.
+// shape of the op's result. On several ranks, each is a process, pid, with a row for its messages.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The workloads of `gradus bench`: decoders on random tokens. W0 to W5 have GPT-2's shape and AdamW, from one
-// whose step is mostly overhead to GPT-2 124M; W6 and W7 are the default recipe, llama and Muon. Plain
-// values.
+// whose step is mostly overhead to GPT-2 124M; W6 and W7 are the default recipe, llama and Muon.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,7 @@ struct AttentionOutput {
   Tensor weights;  ///< (N, T, S), or (N, num_heads, T, S) for each head; undefined if not needed
 };
 
-/// torch.nn.MultiheadAttention: attention of queries to the keys and values of another sequence, or of their
-/// own.
+/// torch.nn.MultiheadAttention: attention of queries to the keys and values of any sequence.
 class CrossAttention : public Module {
  public:
   /// Projections start Xavier-uniform, except out_proj, which starts as a Linear; biases start at 0. Draws

@@ -14,8 +14,7 @@ Tensor rstd_of(const Tensor& x, const Tensor& r, const Dims& dims, double eps) {
 }
 
 // The gradients in public ops: xhat = (x - mean) * rstd, g = gy * weight,
-// gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), gw = gy * xhat, gb = gy, the latter two summed over
-// rows.
+// gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), gw = gy * xhat, gb = gy, both summed over rows.
 std::vector<Tensor> layer_norm_rule(const Tensor& gy, const Tensor& x, const Tensor& weight,
                                     const Tensor& rstds, const Dims& dims, double eps) {
   const Tensor deviation = centred(x, dims), rstd = rstd_of(deviation, rstds, dims, eps);

@@ -1,5 +1,4 @@
-// Replay: computes traced calls again by the definitions of this folder, for any numbers in place of the
-// inputs.
+// Replay: computes traced calls again by the definitions of this folder, for numbers of any type.
 #pragma once
 
 #include <cstdint>

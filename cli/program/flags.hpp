@@ -1,5 +1,4 @@
-// Helpers for the functions add_NAME, which add the flags of a verb: whole numbers, words to choose from,
-// paths.
+// Helpers for the functions add_NAME, which add the flags of a verb: whole numbers, choices, paths.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,4 @@
-// Terminal: properties of the standard streams; numbers and tables formatted for users. Thread-safe: no
-// state.
+// Terminal: properties of the standard streams; numbers and tables for users. Thread-safe: no state.
 #pragma once
 
 #include <algorithm>

@@ -29,8 +29,7 @@ class EventStream {
   /// Writes the line. After the first failure it prints a note on the standard error stream and writes
   /// nothing more.
   void write(const std::string& line);
-  /// Throws RunError, at the end of a run, if lines were lost, unless the reader has closed its end (`head
-  /// -1`).
+  /// Throws RunError, at the end of a run, if lines were lost, unless the reader has closed its end.
   void finish();
 
  private:

@@ -29,8 +29,7 @@ struct Verb {
 /// The verbs of the program that this is linked into, in the order of its help.
 const std::vector<Verb>& verbs();
 
-/// Where a verb is that this program was built without: the name of an annex, or "full". Empty for any other
-/// name.
+/// Where a verb is that this program was built without: the name of an annex, or "full"; else empty.
 std::string missing_from(const std::string& verb);
 
 #define GRADUS_VERB(where, name, help) Action add_##name(CLI::App& verb, const std::string& program);

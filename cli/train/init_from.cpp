@@ -107,17 +107,6 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   suits("save-every", config.save_every, kEvery);
 }
 
-void check_apart(const TrainConfig& config, const fs::path& out) {
-  const fs::path to = fs::weakly_canonical(out);
-  for (const auto& [flag, folder] :
-       {std::pair("--init-from", config.init_from), {"--teacher", config.teacher}}) {
-    const fs::path from = fs::weakly_canonical(folder);
-    const bool is_own = from == to / train::RunFolder::kTeachers;  // which this run does not remove
-    if (!is_own && std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
-      fail("train", "--out must be another folder than that of ", flag, ", got ", out, " for both.");
-  }
-}
-
 models::Decoder initial_model(const TrainConfig& config) {
   const DType matrices = train::dtype_of(config.weights);
   models::DecoderConfig whole = config.model;

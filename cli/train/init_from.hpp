@@ -15,10 +15,6 @@ namespace gradus::cli {
 /// have its value, or if the folder cannot be read.
 void begin_with_model(train::TrainConfig& config, const std::function<bool(std::string_view)>& is_given);
 
-/// Throws Error if the folder of the run is or contains that of a model that the run begins with, or learns
-/// from, which --overwrite would remove.
-void check_apart(const train::TrainConfig& config, const std::filesystem::path& out);
-
 /// The model in config.init_from, without padding. Its context is its own, or config's block if that is
 /// longer. Throws Error, naming the file, if it cannot be read.
 models::Decoder initial_model(const train::TrainConfig& config);

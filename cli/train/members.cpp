@@ -40,9 +40,9 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
-constexpr const char *kPlan = "members.json", *kMembers = "members";
+constexpr const char *kPlan = train::RunFolder::kMembersPlan, *kMembers = "members";
 
-/// members.json: the number of members, the seed of the first, and the words with which each begins.
+/// The plan: the number of members, the seed of the first, and the words with which each begins.
 struct Plan {
   int64_t members = 0, seed = 0;
   std::vector<std::string> words;
@@ -56,27 +56,28 @@ Plan read_plan(const fs::path& folder) {
           root.at("flags").texts()};
 }
 
-/// Adds a folder, and those of its members and teachers.
-void add_runs(const fs::path& folder, std::vector<fs::path>& all) {
+/// Adds a folder, and those of its members and teachers; links to other folders to `links`.
+void add_runs(const fs::path& folder, std::vector<fs::path>& all, std::vector<fs::path>& links) {
   all.push_back(folder);
-  for (const fs::path& part : {folder / kMembers, folder / train::RunFolder::kTeachers}) {
-    if (!fs::is_directory(part)) continue;
-    if (part.filename() != kMembers) {
-      add_runs(part, all);
-      continue;
-    }
-    for (const auto& member : fs::directory_iterator(part))
-      if (member.is_directory()) add_runs(member.path(), all);
-  }
+  const auto add = [&](const fs::path& part) {
+    if (!fs::is_directory(part)) return false;
+    if (!fs::is_symlink(part)) return true;
+    links.push_back(part);
+    return false;
+  };
+  if (const fs::path teachers = folder / train::RunFolder::kTeachers; add(teachers))
+    add_runs(teachers, all, links);
+  if (!add(folder / kMembers)) return;
+  for (const auto& member : fs::directory_iterator(folder / kMembers))
+    if (add(member.path())) add_runs(member.path(), all, links);
 }
 
 /// Throws Error for a folder in which no ensemble can be trained.
 void check_folder(const TrainFlags& flags) {
   const fs::path folder = run_path(flags);
-  if (!flags.resume) check_apart(flags.config, folder);
-  std::remove((folder / concat(kPlan, ".tmp")).c_str());  // of a killed run
+  if (!flags.resume) check_apart(flags, folder);
   // Teachers come before the ensemble that learns from them.
-  const bool is_other = !has_plan(folder) || train::RunFolder(folder).has_run();
+  const bool is_other = !train::RunFolder(folder).can_resume() || train::RunFolder(folder).has_run();
   if (fs::exists(folder) && is_other && !train::RunFolder(folder).is_free())
     fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder, ".");
   if (is_ensemble(folder) && fs::exists(folder / kMembers) && !flags.overwrite && !flags.resume)
@@ -103,11 +104,14 @@ class Members {
               .words = setting_words(flags, {"seed", "minutes"})},
         slots_(std::min<int64_t>(members, num_threads())) {
     check_folder(flags);
-    run_.make_and_lock();
     if (flags.resume) {
-      resume();
-      return;
+      plan_ = read_plan(folder());
+      check_resumed_parts(flags, plan_.members, folder() / kPlan);
+    } else {
+      check_input(flags);
     }
+    run_.make_and_lock();
+    if (flags.resume) return;
     if (flags.overwrite) clear_runs(run_);
     if (flags.config.minutes > 0) {
       const int64_t turns = (members + slots_ - 1) / slots_;
@@ -133,8 +137,7 @@ class Members {
       if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
           messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
-          running.emplace_back(Process("train", command(next, running.empty()), {.end_signal = SIGTERM}),
-                               next);
+          running.emplace_back(Process("train", command(next, running.empty()), kPart), next);
         }
         ++next;
         continue;
@@ -151,14 +154,6 @@ class Members {
     return sent != 0 ? 128 + sent : code;
   }
 
-  /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
-  bool remove_if_empty() {
-    if (flags_.resume || fs::exists(folder() / kMembers)) return false;
-    fs::remove(folder() / kPlan);
-    run_.unlock(/*removes_empty=*/true);
-    return true;
-  }
-
   /// Writes the files that name the members.
   void write() const {
     std::vector<std::string> names;
@@ -172,16 +167,6 @@ class Members {
 
  private:
   static std::string name(int64_t member) { return concat("members/", member); }
-  void resume() {
-    plan_ = read_plan(folder());
-    if (flags_.members > 0 && flags_.members != plan_.members)
-      fail("train", "--members of a resumed ensemble must stay ", plan_.members, ", got ", flags_.members,
-           ".");
-    for (const train::Setting& row : train::settings())
-      if (flags_.is_given(row.key))
-        fail("train", "--", row.key,
-             " must be left out when an ensemble is resumed. Hint: ", folder() / kPlan, " has the settings.");
-  }
 
   bool is_finished(int64_t member) const {
     const train::RunFolder run(folder(member));
@@ -214,9 +199,7 @@ class Members {
       if (ending->code == kDone) return true;
       code = ending->code;
       if (tells)
-        std::cerr << "gradus: [train] each member must finish, got " << one.second << " of " << plan_.members
-                  << ", which ended " << ending->text() << ": " << files::plain(folder(one.second).string())
-                  << std::endl;
+        tell_end("each member", concat(one.second, " of ", plan_.members), *ending, folder(one.second));
       return true;
     });
     return code;
@@ -230,17 +213,31 @@ class Members {
 
 }  // namespace
 
-void check_members(const TrainFlags& flags) {
-  const auto check_apart = [](const char* other, bool is_given) {
-    if (is_given) fail("train", "--members and ", other, " must not come together, got both.");
+void check_parts(const TrainFlags& flags, std::string_view what) {
+  const auto check_apart = [&](const std::string& other, bool is_given) {
+    if (is_given) fail("train", what, " and ", other, " must not come together, got both.");
   };
   check_apart("--ranks", flags.ranks > 0);
   check_apart("mpirun", mpi::is_launched());
   check_apart("--profile", !flags.profile.empty());
   check_apart("--stop-after", flags.stop_after > 0);
-  const auto& text = flags.config.text;
-  check_apart("--text -", std::ranges::find(text, "-") != text.end());
-  check_apart("--val-text -", flags.config.val_text == "-");
+  for (const std::string& text : flags.config.text) check_apart(concat("--text ", text), !is_kept(text));
+  const std::string& own = flags.config.val_text;
+  check_apart(concat("--val-text ", own), !is_kept(own));
+}
+
+void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::path& plan) {
+  if (flags.members > 0 && flags.members != members)
+    fail("train", "--members of a resumed run must stay ", members, ", got ", flags.members, ".");
+  for (const train::Setting& row : train::settings())
+    if (flags.is_given(row.key))
+      fail("train", "--", row.key, " must be left out when members or teachers are resumed. Hint: ", plan,
+           " has the settings.");
+}
+
+void tell_end(std::string_view what, std::string_view part, const Ending& ending, const fs::path& folder) {
+  std::cerr << "gradus: [train] " << what << " must finish, got " << part << ", which ended " << ending.text()
+            << ": " << files::plain(folder.string()) << std::endl;
 }
 
 namespace {
@@ -312,22 +309,18 @@ std::string minutes_word(double minutes) {
 
 bool is_ensemble(const fs::path& folder) { return fs::exists(folder / kPlan); }
 
-bool has_plan(const fs::path& folder) {
-  return is_ensemble(folder) || fs::exists(folder / train::RunFolder::kTeachersPlan);
-}
-
 void check_replaceable(const TrainFlags& flags, int64_t members) {
-  if (members > 1)
-    check_folder(flags);
-  else
-    train::RunFolder(run_path(flags)).check_free(flags.overwrite);
+  if (members > 1) return check_folder(flags);
+  check_apart(flags, run_path(flags));
+  train::RunFolder(run_path(flags)).check_free(flags.overwrite);
 }
 
 void clear_runs(train::RunFolder& locked) {
-  std::vector<fs::path> all;
-  add_runs(locked.path(), all);
+  std::vector<fs::path> all, links;
+  add_runs(locked.path(), all, links);
   for (const fs::path& one : all)  // before anything is removed
-    if (train::RunFolder run(one); one != locked.path() && (run.has_run() || has_plan(one))) run.lock();
+    if (train::RunFolder run(one); one != locked.path() && (run.has_run() || run.can_resume())) run.lock();
+  for (const fs::path& link : links) fs::remove(link);
   for (const fs::path& one : all) {
     train::RunFolder other(one);
     train::RunFolder& run = one == locked.path() ? locked : other;
@@ -343,11 +336,11 @@ int64_t members_of(const TrainFlags& flags) {
   return is_ensemble(run_path(flags)) ? read_plan(run_path(flags)).members : 0;
 }
 
-int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,
-                  const std::string& program) {
+int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start, const std::string& program,
+                  std::optional<train::Interrupt>& interrupt) {
   const Messages messages(flags.quiet);
   Members members(flags, count, start);
-  std::optional<train::Interrupt> interrupt(std::in_place);
+  interrupt->wait_for_save();
   const int code = members.train(*interrupt, messages);
   interrupt.reset();
   train::RunReport report;
@@ -355,7 +348,6 @@ int train_members(const TrainFlags& flags, int64_t count, Clock::time_point star
     members.write();
     report = conclude(members, flags, program, messages);
   } else {
-    if (members.remove_if_empty()) return code;
     messages.line(concat("some members are not finished; continue with: ", program, " train --out ",
                          shell_path(members.folder().string()), " --resume"));
   }

@@ -50,16 +50,12 @@ std::string text_name(const TrainConfig& config) {
   return config.text.front() + (config.text.size() > 1 ? " and others" : "");
 }
 
-bool is_kept(const std::string& file) {
-  return file.empty() || (file != "-" && (fs::is_regular_file(file) || fs::is_directory(file)));
-}
-
 /// The config of the run in the folder, which --resume continues; none for a new run. Refuses a folder that
 /// cannot be used before anything else is read, and locks it if there is a run in it.
 std::optional<TrainConfig> open_folder(const TrainFlags& flags, bool leads, train::RunFolder& folder) {
   if (!flags.resume) {
     if (!leads) return {};
-    check_apart(flags.config, folder.path());
+    check_apart(flags, folder.path());
     folder.check_free(flags.overwrite);
     if (folder.has_run()) folder.lock();
     return {};
@@ -75,9 +71,17 @@ std::optional<TrainConfig> open_folder(const TrainFlags& flags, bool leads, trai
   return saved;
 }
 
+data::Tokenizer tokenizer_of_teacher(const TrainConfig& config) {
+  if (!fs::exists(config.teacher))
+    fail("train", "--teacher must be the folder of a model or an ensemble, got ", config.teacher,
+         ", which is not there. Hint: if it has moved, give its new place.");
+  return train::load_tokenizer(config.teacher, {});
+}
+
 /// The tokenizer of the model or the files that the run begins with; none if it is made from the text.
 std::optional<data::Tokenizer> known_tokenizer(const TrainConfig& config) {
   if (!config.init_from.empty()) return train::load_tokenizer(config.init_from, config.tokenizer);
+  if (!config.teacher.empty()) return tokenizer_of_teacher(config);
   if (fs::path(config.tokenizer).is_absolute()) return data::load_tokenizer(config.tokenizer);
   if (!config.tokens.empty()) return data::Tokenizer::bytes();
   return {};
@@ -209,7 +213,39 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
                            config.lr));
 }
 
+/// What a new run and its plan need of the input.
+RunTokens read_tokens(const TrainFlags& flags, TrainConfig& config) {
+  std::vector<std::string> notes;
+  const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
+  return {input.text, input.tokenizer, config};
+}
+
 }  // namespace
+
+bool is_kept(const std::string& path) {
+  return path.empty() ||
+         (path != "-" && (!fs::exists(path) || fs::is_regular_file(path) || fs::is_directory(path)));
+}
+
+void check_input(const TrainFlags& flags) {
+  TrainConfig config = flags.config;
+  (void)read_tokens(flags, config).dataset(config);
+  config.model.validate();
+}
+
+void check_apart(const TrainFlags& flags, const fs::path& out) {
+  const fs::path to = fs::weakly_canonical(out), teachers = to / train::RunFolder::kTeachers;
+  const auto is_own = [&](const std::string& folder) { return fs::weakly_canonical(folder) == teachers; };
+  for (const auto& [flag, folder] :
+       {std::pair("--init-from", flags.config.init_from), {"--teacher", flags.config.teacher}}) {
+    const fs::path from = fs::weakly_canonical(folder);
+    if (!is_own(folder) && std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
+      fail("train", "--out must be another folder than that of ", flag, ", got ", out, " for both.");
+  }
+  if (!flags.overwrite && !is_own(flags.config.teacher) && train::RunFolder(teachers).can_resume())
+    fail("train", "--out must be new, got ", out,
+         ", which has teachers. Hint: --resume continues the run, --overwrite replaces it.");
+}
 
 train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock::time_point start) {
   constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
@@ -220,9 +256,7 @@ train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock
                          !is_kept(flags.config.val_text);
   if (is_single || flags.config.minutes < kLeastMinutes) return {};
   TrainConfig config = flags.config;
-  std::vector<std::string> notes;
-  const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
-  const RunTokens tokens(input.text, input.tokenizer, config);
+  const RunTokens tokens = read_tokens(flags, config);
   return plan_teaching(flags, config, tokens, members, start);
 }
 
@@ -243,11 +277,11 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
   auto [text, tokenizer] =
       saved ? read_input_again(flags, train::load_tokenizer(*folder), *saved, config, notes)
             : read_input(flags, known_tokenizer(config), config, notes);
-  if (!config.teacher.empty() &&
-      data::tokenizer_files(tokenizer) != data::tokenizer_files(train::load_tokenizer(config.teacher, {})))
-    fail("train", "--teacher must have the tokenizer of the run, got another in ", config.teacher, ".");
   const train::Checkpoint checkpoint =
       saved ? load_checkpoint(flags, *folder, *saved, text.corpus, config) : train::Checkpoint{};
+  const bool learns = !config.teacher.empty() && (!saved || checkpoint.trainer.step < config.steps);
+  if (learns && data::tokenizer_files(tokenizer) != data::tokenizer_files(tokenizer_of_teacher(config)))
+    fail("train", "--teacher must have the tokenizer of the run, got another in ", config.teacher, ".");
   const RunTokens tokens(text, tokenizer, config);
   config.model.validate();
   compare_ranks(ranks, config, text.corpus.sha256);
@@ -262,10 +296,12 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
   }
 
   auto dataset = std::make_unique<data::TextDataset>(tokens.dataset(config));
-  train::check_memory(train::training_memory(config), "lower --layers, --embd, --block or --batch.");
+  TrainConfig of_steps = config;
+  if (!learns) of_steps.teacher.clear();  // A finished run does not need it.
+  train::check_memory(train::training_memory(of_steps), "lower --layers, --embd, --block or --batch.");
   auto model = std::make_unique<models::Decoder>(make_model(config, resumed));
   notes.insert(notes.end(), tokens.notes().begin(), tokens.notes().end());
-  train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config), config);
+  train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config), of_steps);
   train::ModelFiles files = train::decoder_files(*model, config, tokenizer);
   if (budget) {
     recipe.budget = [budget](const train::StepReport& report) { return budget->steps(report); };

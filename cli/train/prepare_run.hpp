@@ -45,6 +45,13 @@ struct PreparedRun {
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks,
                         std::chrono::steady_clock::time_point start);
 
+/// Throws Error for a text, a tokenizer or settings that a run cannot use, as prepare_run() does.
+void check_input(const TrainFlags& flags);
+
+/// Throws Error if the folder of a new run is or contains that of a model that the run begins with, or learns
+/// from, which --overwrite would remove. Without --overwrite, also if it has the teachers of another run.
+void check_apart(const TrainFlags& flags, const std::filesystem::path& out);
+
 /// The teachers with which the `members` models of --minutes reach the lowest loss; none without it. Throws
 /// Error as prepare_run() does for the text.
 train::Teaching planned_teaching(const TrainFlags& flags, int64_t members,
@@ -52,6 +59,9 @@ train::Teaching planned_teaching(const TrainFlags& flags, int64_t members,
 
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);
+
+/// Whether a resume can read the path of a text again: not if it is a pipe.
+bool is_kept(const std::string& path);
 
 /// Batches of about `tokens` targets of the validation split; 0: all of it.
 std::vector<data::Batch> validation_batches(const data::TextDataset& dataset,

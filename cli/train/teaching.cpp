@@ -18,8 +18,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/utf8.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/interrupt.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
 
 namespace gradus::cli {
@@ -32,9 +32,6 @@ constexpr int64_t kTeachersSeed = 1000;  // from the seed of the learner
 
 fs::path plan_file(const TrainFlags& flags) { return run_path(flags) / train::RunFolder::kTeachersPlan; }
 fs::path teachers_folder(const TrainFlags& flags) { return run_path(flags) / train::RunFolder::kTeachers; }
-
-/// Whether a folder has something that --resume continues.
-bool can_resume(const fs::path& folder) { return train::RunFolder(folder).has_last() || has_plan(folder); }
 
 TaughtRun read_taught(const fs::path& path) {
   const std::string file = path.string();
@@ -55,18 +52,23 @@ void write_taught(const fs::path& file, const TaughtRun& run) {
 
 /// Runs `gradus train` with these words, and the flags that concern the output. Passes signals on.
 int run_part(const TrainFlags& flags, std::vector<std::string> words, const fs::path& folder, int out,
-             const train::Interrupt& interrupt) {
+             const char* part, const train::Interrupt& interrupt) {
   words.insert(words.begin(), {this_program(), "train"});
   words.push_back(concat("--threads=", num_threads()));
   words.push_back(concat("--out=", folder.string()));
   if (flags.sample_every > 0) words.push_back(concat("--sample-every=", flags.sample_every));
   if (flags.quiet) words.emplace_back("--quiet");
   if (flags.tensorboard) words.emplace_back("--tensorboard");
-  Process process("train", words, {.end_signal = SIGTERM, .out = out});
+  Process::Options options = kPart;
+  options.out = out;
+  Process process("train", words, options);
   int sent = 0;
   for (;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     if (interrupt.signal() != 0 && sent == 0) process.send(sent = interrupt.signal());
-    if (const std::optional<Ending> ending = process.poll()) return ending->code;
+    const std::optional<Ending> ending = process.poll();
+    if (!ending) continue;
+    if (ending->signal != 0 && sent == 0) tell_end("each part", part, *ending, folder);
+    return ending->code;
   }
 }
 
@@ -80,12 +82,17 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
     if (run.has_run() && !(run.has_only_begun() && fs::weakly_canonical(train::load_config(run).teacher) ==
                                                        fs::weakly_canonical(teachers_folder(flags))))
       return {};
-    return read_taught(plan_file(flags));
+    const TaughtRun begun = read_taught(plan_file(flags));
+    check_parts(flags, "teachers");
+    check_resumed_parts(flags, begun.members, plan_file(flags));
+    return begun;
   }
   if (members == 1) return {};
   members = std::max<int64_t>(1, members);
   const train::Teaching teaching = planned_teaching(flags, members, start);
   if (teaching.teachers == 0) return {};
+  if (const std::string out = run_path(flags).string(); !files::is_utf8(out))
+    fail("train", "--out must be UTF-8 in a run that has teachers, got ", fs::path(out), ".");
   const double minutes = flags.config.minutes - seconds_since(start) / 60;
   TaughtRun run{.teachers = setting_words(flags, {"seed", "minutes"}),
                 .learner = setting_words(flags, {"minutes", "tokenizer", "vocab", "chat-tokens"}),
@@ -99,31 +106,24 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
 }
 
 int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_point start,
-                 const std::string& program) {
+                 const std::string& program, train::Interrupt& interrupt) {
   const Messages messages(flags.quiet);
   const fs::path folder = run_path(flags), teachers = teachers_folder(flags);
   train::RunFolder own(folder);
-  if (!flags.resume) {
-    if (can_resume(teachers) && !flags.overwrite)
-      fail("train", "--out must be new, got ", folder,
-           ", which has teachers. Hint: --resume continues the run, --overwrite replaces it.");
-    check_replaceable(flags, run.members);
-  }
+  if (!flags.resume) check_replaceable(flags, run.members);
   own.make_and_lock();
+  interrupt.wait_for_save();
   if (!flags.resume) {
     if (flags.overwrite) clear_runs(own);
     write_taught(plan_file(flags), run);
   }
-  const train::Interrupt interrupt;
-  std::vector<std::string> words =
-      flags.resume && can_resume(teachers) ? std::vector<std::string>{"--resume"} : run.teachers;
+  std::vector<std::string> words = flags.resume && train::RunFolder(teachers).can_resume()
+                                       ? std::vector<std::string>{"--resume"}
+                                       : run.teachers;
   // The standard output is for the sample of the learner.
-  int code = run_part(flags, words, teachers, STDERR_FILENO, interrupt);
-  const bool is_bad_input = code != kDone && !flags.resume && !can_resume(teachers);
-  if (is_bad_input) fs::remove(plan_file(flags));
-  own.unlock(/*removes_empty=*/is_bad_input);
-  if (is_bad_input) return code;
-  if (code == kDone) {  // The learner has the lock from here on.
+  int code = run_part(flags, words, teachers, STDERR_FILENO, "the teachers", interrupt);
+  own.unlock();  // The learner has the lock from here on.
+  if (code == kDone) {
     messages.line(concat("\nlearner ", run.members > 1 ? "the members learn" : "one model learns",
                          " from the text and from the teachers in ", teachers.string()));
     words = run.learner;
@@ -132,7 +132,7 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
     words.push_back(minutes_word(flags.resume ? run.minutes : std::max(run.minutes / 2, left)));
     words.push_back(concat("--teacher=", teachers.string()));
     if (flags.json) words.emplace_back("--json");
-    code = run_part(flags, words, folder, -1, interrupt);
+    code = run_part(flags, words, folder, -1, "the learner", interrupt);
   }
   if (code != kDone && !train::RunFolder(folder).has_run() && !is_ensemble(folder))
     messages.line(concat("the teachers or their learner are not finished; continue with: ", program,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gradus/cli/train/train_flags.hpp"
+#include "gradus/train/interrupt.hpp"
 
 namespace gradus::cli {
 
@@ -27,6 +28,6 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members,
 /// Trains the teachers in the subfolder teachers of the run folder, then the learner. Returns the exit code.
 /// Throws Error, with nothing written, for a folder that has something else.
 int train_taught(const TrainFlags& flags, const TaughtRun& run, std::chrono::steady_clock::time_point start,
-                 const std::string& program);
+                 const std::string& program, train::Interrupt& interrupt);
 
 }  // namespace gradus::cli

@@ -280,12 +280,12 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
     files::refuse_format("train", "the format of TensorBoard");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
   turn_closed_pipes_into_errors();
-  const int64_t members = members_of(flags);
-  if (members > 1) check_members(flags);
-  if (const std::optional<TaughtRun> taught = taught_run(flags, members, start))
-    return train_taught(flags, *taught, start, program);
-  if (members > 1) return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
+  const int64_t members = members_of(flags);
+  if (members > 1) check_parts(flags, "--members");
+  if (const std::optional<TaughtRun> taught = taught_run(flags, members, start))
+    return train_taught(flags, *taught, start, program, *interrupt);
+  if (members > 1) return train_members(flags, members, start, program, interrupt);
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
   PreparedRun prepared = prepare_run(flags, ranks.get(), start);

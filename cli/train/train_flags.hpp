@@ -1,5 +1,4 @@
-// The flags of `gradus train`, and how they combine with presets, config files and the settings of a resumed
-// run.
+// The flags of `gradus train`, and how they combine with presets, config files and a resumed run's settings.
 #pragma once
 
 #include <cstdint>

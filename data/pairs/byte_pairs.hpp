@@ -41,8 +41,7 @@ constexpr uint64_t pair_key(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
-/// Numbers by pairs of tokens: a hash table with linear probing, at least half empty, because most lookups
-/// fail.
+/// Numbers by pairs of tokens: a hash table with linear probing, half empty, because most lookups fail.
 class PairTable {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};

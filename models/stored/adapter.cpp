@@ -74,8 +74,7 @@ double alpha_of(const nn::LoRA& lora) {
   return near;
 }
 
-/// The CRC-32 of the files with the base's tensors, which earlier versions wrote in place of that of the
-/// values.
+/// The CRC-32 of the files with the base's tensors, which earlier versions wrote, not that of the values.
 std::string files_checksum(const fs::path& base) {
   return files::read_folder(base, [](const files::FolderSnapshot& folder) {
     uint32_t sum = 0;

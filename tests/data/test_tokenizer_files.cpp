@@ -197,6 +197,18 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
   save_tokenizer(load_tokenizer(theirs.path()), copy.path());
   CHECK(load_tokenizer(copy.path()).eos() == Tokens{65});
   CHECK(load_tokenizer(copy.path()).bos() == 66);
+  // DeepSeek V3 has no post_processor that adds a token, but a class that obeys add_bos_token.
+  const auto prefix_with = [&](const std::string& members) {
+    write_file(theirs / "tokenizer_config.json", R"({"bos_token": "<|begin_of_text|>", )" + members + "}");
+    return load_tokenizer(theirs.path()).prefix();
+  };
+  std::filesystem::remove(theirs / "config.json");
+  CHECK(prefix_with(R"("tokenizer_class": "LlamaTokenizerFast", "add_bos_token": true)") == Tokens{515});
+  CHECK(prefix_with(R"("tokenizer_class": "LlamaTokenizer")") == Tokens{515});
+  CHECK(prefix_with(R"("tokenizer_class": "LlamaTokenizer", "add_bos_token": false)").empty());
+  CHECK(prefix_with(R"("tokenizer_class": "PreTrainedTokenizerFast")").empty());
+  CHECK_ERROR(prefix_with(R"("tokenizer_class": "LlamaTokenizer", "add_eos_token": true)"), "add_eos_token");
+  std::filesystem::remove(theirs / "tokenizer_config.json");
   write_file(theirs / "added_tokens.json", R"({"<a>": 300})");
   CHECK_ERROR(load_tokenizer(theirs.path()), "must be an added token of tokenizer.json");
 }

@@ -1,5 +1,4 @@
-// Clipping by the global norm (Pascanu, Mikolov and Bengio, arXiv 1211.5063, algorithm 1). Thread-safety: no
-// state.
+// Clipping by the global norm (Pascanu, Mikolov and Bengio, arXiv 1211.5063, algorithm 1). Thread-safe.
 #pragma once
 
 #include <vector>

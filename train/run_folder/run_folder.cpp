@@ -1,7 +1,6 @@
 #include "gradus/train/run_folder/run_folder.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "gradus/files/error.hpp"
@@ -34,7 +33,8 @@ void on_disk(F&& work) {
 bool is_leftover(const std::string& name) {
   const auto is_of = [&](const std::string& file) { return name == file + ".tmp"; };
   return name == RunLock::kFile || name == RunFolder::kTeachers || name == RunFolder::kTeachersPlan ||
-         name == "members" || std::ranges::any_of(run_files(), is_of);
+         name == "members" || is_of(RunFolder::kTeachersPlan) || is_of(RunFolder::kMembersPlan) ||
+         std::ranges::any_of(run_files(), is_of);
 }
 
 /// Whether a folder is empty except for leftovers.
@@ -109,12 +109,7 @@ void RunFolder::make_and_lock() {
   lock();
 }
 
-void RunFolder::unlock(bool removes_empty) {
-  std::error_code gone;
-  const fs::directory_iterator entries(path_, gone);
-  if (removes_empty && std::distance(entries, {}) == 1) fs::remove_all(path_, gone);  // the file of the lock
-  held_->lock.reset();
-}
+void RunFolder::unlock() { held_->lock.reset(); }
 
 void RunFolder::check_there() const {
   if (!held_->lock) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
@@ -206,6 +201,10 @@ void RunFolder::keep_last(int64_t step, int64_t count) {
 }
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
+
+bool RunFolder::can_resume() const {
+  return has_last() || fs::exists(path_ / kMembersPlan) || fs::exists(path_ / kTeachersPlan);
+}
 
 fs::path RunFolder::with_recipe() const {
   if (!has_run())

@@ -21,6 +21,7 @@ class RunFolder {
   /// The subfolder of the models that this one learns from. It stays when the run is replaced, as their plan.
   static constexpr const char* kTeachers = "teachers";
   static constexpr const char* kTeachersPlan = "teachers.json";  ///< the file beside it
+  static constexpr const char* kMembersPlan = "members.json";    ///< the file in the folder of an ensemble
 
   /// Does not access the folder.
   explicit RunFolder(std::filesystem::path path);
@@ -40,8 +41,7 @@ class RunFolder {
   void lock();
   /// Makes the folder first. Throws Error if it cannot be made.
   void make_and_lock();
-  /// Ends the lock. `removes_empty`: also removes the folder if it has no other files.
-  void unlock(bool removes_empty);
+  void unlock();
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
   void create(const ModelFiles& files, bool overwrite);
@@ -66,6 +66,7 @@ class RunFolder {
   // Reading. Throws Error, naming the file, if one is missing or damaged.
   bool has_best() const;               ///< whether there is a best model
   bool has_last() const;               ///< whether there is a state to resume from
+  bool can_resume() const;             ///< the same, or an ensemble or teachers, which may not have begun
   bool has_only_begun() const;         ///< whether the run was stopped before it had a state
   Checkpoint load_last() const;        ///< from trainer.json and optimizer.safetensors
   std::filesystem::path last() const;  ///< the folder of the newest state

@@ -53,8 +53,7 @@ class GradientExchange {
   /// Calls update(updated), where `updated` may be empty. Afterwards all ranks have the same parameters.
   virtual void update(const Update& update) { update({}); }
   /// Collects the values of an optimizer's state on rank 0. Ends all ranks if a rank's parameters differ from
-  /// those of rank 0. Forgets what rounding lost, so that a run that begins here continues with the same
-  /// bits.
+  /// those of rank 0. Forgets what rounding lost, so that a resumed run has the same bits.
   virtual void gather(const nn::StateDict& /*optimizer*/) {}
 
  protected:

@@ -200,8 +200,7 @@ class SharedGradients : public GradientExchange {
     }
   }
 
-  /// Adds the gradient of a part from the current micro-batch. After the last one, sends the sums to the
-  /// owner.
+  /// Adds the gradient of a part from the current micro-batch. After the last one, the owner gets the sums.
   void arrived(size_t index, const Tensor& gradient) {
     const NoGrad no_grad;
     Part& part = parts_[index];

@@ -5,20 +5,19 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "gradus/annexes/bench/measure.hpp"
 #include "gradus/annexes/bench/verbs/python.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/setting_flags.hpp"
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
-#include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/gradient_exchange.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
@@ -34,7 +33,6 @@ using train::Setting;
 using train::TrainConfig;
 
 constexpr int64_t kMostSteps = 100;
-constexpr double kUpdateShare = 0.25;  // of the measured time
 
 struct PlanFlags {
   SettingFlags settings;
@@ -59,10 +57,14 @@ TrainConfig settled(const PlanFlags& flags) {
   return config;
 }
 
-/// The seconds of a pass: from the beginning of a step to the end of its backward. Sets `early` to how long
-/// before that the gradient of each parameter is there.
-double measure_pass(train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
-                    std::vector<double>& early) {
+struct StepTimes {
+  double pass, update;  ///< seconds up to the end of backward, and after it
+};
+
+/// Medians over about `seconds` of steps. Sets `early` to how long before the end of backward the gradient of
+/// each parameter is there.
+StepTimes measure_step(train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
+                       std::vector<double>& early) {
   std::vector<double> arrived(parameters.size());
   std::vector<HookHandle> hooks;
   const int64_t origin = steady_nanoseconds();
@@ -75,37 +77,16 @@ double measure_pass(train::Trainer& trainer, nn::NamedParameters& parameters, do
   (void)bench::take_turn(seconds, kMostSteps, [&] { (void)trainer.step(); });
   trainer.profile_into(nullptr);
   for (HookHandle& hook : hooks) hook.remove();
-  std::vector<double> passes;
+  std::vector<double> passes, updates;
   double end = 0;  // of backward
   for (const ProfileEvent& event : profile.events()) {
     if (event.name == "clip") end = event.start;
-    if (event.name == "step") passes.push_back(end - event.start);
+    if (event.name != "step") continue;
+    passes.push_back(end - event.start);
+    updates.push_back(event.end - end);
   }
   for (const double time : arrived) early.push_back(std::max(0.0, end - std::max(time, end - passes.back())));
-  return bench::median(passes);
-}
-
-/// The seconds of what the owner of the most expensive parameter, machine 0, does after backward: sums of the
-/// gradients of all machines, their norm, the update.
-double measure_update(const train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
-                      const std::vector<int>& owner, int64_t machines) {
-  std::vector<Tensor> owned;
-  for (size_t i = 0; i < owner.size(); ++i)
-    if (owner[i] == 0)
-      owned.push_back(parameters[i].second);
-    else
-      parameters[i].second.zero_grad();
-  const Autocast autocast(trainer.recipe().loop.precision);
-  const auto update = [&] {
-    const NoGrad no_grad;
-    for (const Tensor& one : owned) {
-      Tensor sum = one.grad();
-      for (int64_t i = 1; i < machines; ++i) sum = sum + one.grad();
-    }
-    (void)train::grad_norm(owned);
-    trainer.recipe().optimizer->step(0);
-  };
-  return bench::take_turn(seconds, kMostSteps, update).ms_median / 1e3;
+  return {bench::median(passes), bench::median(updates)};
 }
 
 /// What a machine of several does in a step, in seconds and bytes: medians over about `seconds` of steps on
@@ -130,8 +111,10 @@ Json work_of(TrainConfig config, int64_t machines, bool has_micro, double second
   for (const nn::NamedParameter& one : parameters)
     costs.push_back(trainer.recipe().optimizer->update_cost(one));
   const std::vector<int> owner = train::owners(costs, static_cast<int>(machines));
-  const double pass = measure_pass(trainer, parameters, (1 - kUpdateShare) * seconds, early);
-  const double update = measure_update(trainer, parameters, kUpdateShare * seconds, owner, machines);
+  const StepTimes times = measure_step(trainer, parameters, seconds, early);
+  double owned = 0;  // by machine 0, which has the most expensive parameter
+  for (size_t i = 0; i < costs.size(); ++i) owned += owner[i] == 0 ? costs[i] : 0;
+  const double share = owned / std::accumulate(costs.begin(), costs.end(), 0.0);
   Json parts = Json::array();
   for (size_t i = 0; i < costs.size(); ++i)
     parts.push_back({parameters[i].second.numel(), costs[i], early[i], owner[i]});
@@ -139,8 +122,8 @@ Json work_of(TrainConfig config, int64_t machines, bool has_micro, double second
   return {{"machines", machines},
           {"micro", micro},
           {"passes", passes},
-          {"pass", pass},
-          {"update", update},
+          {"pass", times.pass},
+          {"update", share * times.update},
           {"memory", {bytes.total(), bytes.gradients}},
           {"value_bytes", element_size(config.wire)},
           {"busy_cores", num_threads() < cores ? 0 : cores},  // 0: messages find a free one

@@ -106,8 +106,7 @@ class Bf16Product {
     }
   }
 
-  /// Each panel of right meets all rows. Goes along the rows of c, so that few of its lines are written at a
-  /// time.
+  /// Each panel of right meets all rows. Goes along the rows of c, so that it writes few lines at a time.
   void run_tile(Range rows, Range columns) const {
     static thread_local Scratch left_scratch, right_scratch;
     const Pieces depths({0, left_.depth()}, kernel_.depth), panels(columns, kernel_.panel);

@@ -93,8 +93,7 @@ StoredLayout book_layout(const DecoderConfig& config, const StoredShapes& given)
   return layout;
 }
 
-/// The book's dictionary for its tensors. They do not tell the number of heads: it has those of GPT-2, 64
-/// wide.
+/// The book's dictionary for its tensors. The heads, whose number they do not tell, are 64 wide.
 std::optional<std::string> book_config(const StoredShapes& given, const std::string& file) {
   constexpr int64_t kHeadWidth = 64;
   const auto tokens = given.find("tok_emb.weight"), positions = given.find("pos_emb.weight");

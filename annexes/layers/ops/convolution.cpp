@@ -98,8 +98,7 @@ struct Convolution {
   }
 };
 
-// With columns (N, groups, K, L), gx = fold(weight^T gy) and gw = gy columns^T: in public ops, or by the
-// loops.
+// With columns (N, groups, K, L), gx = fold(weight^T gy) and gw = gy columns^T: in public ops, or loops.
 std::vector<Tensor> conv_rule(const Tensor& gy, const Tensor& x, const Tensor& weight, const Convolution& c,
                               Needs needs) {
   std::vector<Tensor> grads(3);
@@ -140,8 +139,7 @@ void check_channels(std::string_view op, const Tensor& x, const Tensor& weight, 
   if (bias.shape() != Shape{out}) fail(op, "bias must be (", out, ",), got ", bias.shape(), ".");
 }
 
-// Padding "same" or "valid" as numbers. If "same" needs an odd number of zeros, `images` gets the last of
-// them.
+// Padding "same" or "valid" as numbers. If "same" needs an odd number of zeros, `images` gets the last.
 PerDim padding_of(std::string_view op, Tensor& images, const Shape& kernel, int dims, const ConvOptions& o) {
   const std::string& mode = o.padding.mode;
   if (mode.empty()) return o.padding;

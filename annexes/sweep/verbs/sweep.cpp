@@ -1,5 +1,4 @@
-// gradus sweep: trains each setting of a table with several seeds. This reads the table; sweep.py does the
-// rest.
+// gradus sweep: trains each setting of a table with several seeds. This reads the table for sweep.py.
 #include <memory>
 #include <nlohmann/json.hpp>
 

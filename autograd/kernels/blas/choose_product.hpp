@@ -31,8 +31,7 @@ struct ProductTraits {
   ProductPlace place = ProductPlace::anywhere;
 };
 
-/// The most rows for linear_few_rows() in a linear layer. BLAS copies the weights first and is slower for few
-/// rows.
+/// The most rows for linear_few_rows() in a linear layer. BLAS copies the weights first, which costs more.
 inline constexpr int64_t kFewRows = 8;
 
 /// Whether `multiply_floats` is faster in large products: in the annex `fast`, with AVX-512.

@@ -22,8 +22,7 @@ std::string blas_kernels();
 /// Makes BLAS use these kernels. Returns false and changes nothing if BLAS does not have them.
 bool use_blas_kernels(const std::string& name);
 
-/// Uses the better kernels, if any, unless OPENBLAS_CORETYPE is set. Returns the kernels that BLAS had
-/// chosen.
+/// Uses the better kernels, if any, unless OPENBLAS_CORETYPE is set. Returns those that BLAS had chosen.
 std::string choose_blas_kernels();
 
 /// The result of choose_blas_kernels() before main().

@@ -1,5 +1,4 @@
-// Elementwise kernels: out[i] = f(x[i], ...), over strided operands if they take a Loop, else over packed
-// ones.
+// Elementwise kernels: out[i] = f(x[i], ...), over strided operands if they take a Loop, else packed.
 //
 // `out` may be an input that has the same strides; else it may not overlap the inputs. The bits of an element
 // do not depend on its position, the shape or the number of threads. For float, exp, log, tanh, sigmoid, erf

@@ -57,8 +57,7 @@ void fold_rows(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, int64_
   }
 }
 
-// Combines parts in pairs of equal size, like the carries of a binary counter: a sum of n parts is log n
-// deep.
+// Combines parts in pairs of equal size, as a binary counter carries: a sum of n parts is log n deep.
 template <class T>
 class Pairwise {
  public:

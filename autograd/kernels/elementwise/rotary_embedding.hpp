@@ -16,8 +16,7 @@
 namespace gradus::kernels {
 
 /// Sizes and angles, for (batch, heads, positions, head_size): features i and i + head_size / 2 of row t are
-/// a pair, rotated by (offset + t) * frequencies[i] radians and multiplied by scale; `back`: by the negative
-/// angle.
+/// a pair, rotated by (offset + t) * frequencies[i] radians and multiplied by scale; `back`: by -angle.
 struct Rotation {
   int64_t batch, heads, positions, head_size, offset;
   const double* frequencies;
@@ -25,8 +24,7 @@ struct Rotation {
   bool back;
 };
 
-/// Loops over rows of 2 * half features, one for each head, `sx` and `sy` elements apart. `sign`: -1 rotates
-/// back.
+/// Loops over rows of 2 * half features, one for each head, `sx` and `sy` elements apart. `sign` -1: back.
 template <class T>
 struct RotaryLoops {
   void (*rotate)(int64_t heads, int64_t half, T* y, int64_t sy, const T* x, int64_t sx, const T* cosines,

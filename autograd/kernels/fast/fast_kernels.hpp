@@ -42,8 +42,7 @@ struct TileKernels {
 };
 
 struct FastKernels {
-  // Under Autocast(DType::bfloat16), which is refused without them. The arguments are checked, float32, not
-  // empty.
+  // Under Autocast(DType::bfloat16), which is refused without them. Checked arguments, float32, not empty.
 
   /// out (m, n) = a (m, k) @ b (k, n); out is packed.
   void (*multiply_rounded)(Tensor& out, const Matrices& a, const Matrices& b) = nullptr;

@@ -20,8 +20,7 @@ Vector<uint64_t> alternate_lanes(Vector<uint64_t> a, Vector<uint64_t> b, int hal
 }
 
 // The words of kGroup vectors of blocks of Philox4x32-10 (philox.hpp), from block `first` on, counter_hi 0.
-// The lower half of a 64-bit lane has a word of one block; products and the final packing ignore the upper
-// half.
+// The lower half of a 64-bit lane has a word of one block; the upper half is ignored.
 template <int kGroup>
 void philox_group(uint64_t first, uint64_t key, uint32_t* words) {
   using Lanes = Vector<uint64_t>;

@@ -1,7 +1,6 @@
 // train --members: an ensemble of runs with different seeds.
 #include "cli/program.hpp"
 #include "gradus/files/json.hpp"
-#include "gradus/train/run_folder/run_lock.hpp"
 
 namespace gradus::cli::test_members {
 
@@ -68,9 +67,10 @@ TEST_CASE("stopped members go on with the same bits") {
   CHECK(stopped.out.find("code 143") != std::string::npos);
   CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
-  check_refused(train(scratch, "parts", {"--resume"}), {"must be left out when an ensemble is resumed"});
+  check_refused(train(scratch, "parts", {"--resume"}),
+                {"must be left out when members or teachers are resumed"});
   check_refused(args("train --out", scratch.path("parts"), "--resume --members 2"),
-                {"--members of a resumed ensemble must stay 3, got 2"});
+                {"--members of a resumed run must stay 3, got 2"});
   const Outcome resumed = call("train --out", scratch.path("parts"), "--resume --json --quiet");
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
@@ -83,13 +83,17 @@ TEST_CASE("stopped members go on with the same bits") {
   CHECK(done.root().at("val_loss").number() > 0);
 }
 
-TEST_CASE("a member that fails ends the run with its exit code") {
+TEST_CASE("an ensemble reads its text before it replaces another") {
   const Scratch scratch;
-  const Outcome outcome =
-      call("train --text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members 2");
-  CHECK(outcome.code == 2);
-  CHECK(outcome.err.find("got 1 of 2, which ended with exit code 2: ") != std::string::npos);
+  const std::vector<std::string> wrong =
+      args("train --text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members 2");
+  check_refused(wrong, {"none.txt"});
   CHECK(!std::filesystem::exists(scratch.path("out")));
+  must(train(scratch, "out", args("--members 2 --steps 2 --quiet")));
+  const auto before = contents(scratch.path("out"));
+  check_refused(args(wrong, "--overwrite"), {"none.txt"});
+  check_refused(train(scratch, "out", args("--members 2 --overwrite --block 100000")), {"100001"});
+  CHECK(contents(scratch.path("out")) == before);
 }
 
 TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
@@ -107,100 +111,6 @@ TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
                scratch.path("out/members/1"), "\n"));
 }
 
-TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the same bits", "[needs.formats]") {
-  const Scratch scratch;
-  must(train(scratch, "all", args("--members 2 --steps 40 --tokenizer byte --quiet")));
-  const std::vector<std::string> words{"--teacher", scratch.path("all"), "--steps", "40", "--quiet"};
-  must(train(scratch, "whole", words));
-  must(train(scratch, "parts", args(words, "--stop-after 15")));
-  must(args("train --out", scratch.path("parts"), "--resume --quiet"));
-  CHECK(read(scratch.path("whole/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
-  CHECK(read(scratch.path("whole/tokenizer.json")) == read(scratch.path("all/tokenizer.json")));
-  must(train(scratch, "alone", args("--steps 40 --tokenizer byte --quiet")));
-  CHECK(read(scratch.path("whole/model.safetensors")) != read(scratch.path("alone/model.safetensors")));
-  CHECK(call("export", scratch.path("whole"), "--to gguf --out", scratch.path("x.gguf")).code == 0);
-
-  check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
-  check_refused(train(scratch, "x", args("--teacher", scratch.path("none"))), {scratch.path("none")});
-  check_refused(train(scratch, "x", args("--teacher-weight 0.5")), {"must come with --teacher"});
-  check_refused(train(scratch, "x", args(words, "--block 256")), {"--teacher must have", "context"});
-  must(args("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
-            scratch.file("letters.txt", std::string(2000, 'a') + "b")));
-  check_refused(args("train --init-from", scratch.path("letters"), "--teacher", scratch.path("all"), "--text",
-                     scratch.path("letters.txt"), "--out", scratch.path("x")),
-                {"--teacher must have the tokenizer of the run"});
-  CHECK(!std::filesystem::exists(scratch.path("x")));
-}
-
-TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --resume continues either") {
-  const Scratch scratch;
-  // As a run leaves it that is stopped before its first teacher begins.
-  const auto begun = [&](const std::string& name, int members) {
-    const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.file("text.txt", text()) + "\"";
-    std::filesystem::create_directories(scratch.path(name));
-    scratch.file(name + "/teachers.json",
-                 R"({"teachers": )" + settings +
-                     R"(, "--steps=40", "--tokenizer=byte", "--members=2"], "learner": )" + settings +
-                     R"(, "--seed=5"], "members": )" + std::to_string(members) + R"(, "minutes": 0.02})");
-    return scratch.path(name);
-  };
-  const std::string out = begun("out", 1), both = begun("both", 2);
-  const auto check_locked = [](const std::string& folder, const std::vector<std::string>& words) {
-    const train::RunLock other(folder);
-    check_refused(words, {"must be written by one run at a time"});
-  };
-  check_locked(out, args("train --resume --out", out));
-  const Outcome outcome = call("train --resume --out", out);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
-  for (const char* part : {"member  1 of 2: ", "member  2 of 2: ",
-                           "one model learns from the text and from the teachers", "plan    ", "model   "})
-    CHECK(outcome.err.find(part) != std::string::npos);
-  CHECK(call("info", out + "/teachers").out.find("ensemble of 2: 2 layers") != std::string::npos);
-  CHECK(call("info", out).out.find("ensemble") == std::string::npos);
-  const auto teacher_of = [](const std::string& folder) {
-    const files::Json recipe(read(folder + "/train.json"), "test", "train.json");
-    const auto teacher = recipe.root().find("teacher");
-    return teacher ? teacher->text() : "";
-  };
-  CHECK(teacher_of(out) == out + "/teachers");
-  CHECK(call("train --resume --quiet --out", out).code ==
-        0);  // the model has begun: it is a run as any other
-  check_refused(args("train --preset tiny --minutes 0.5 --text", scratch.path("text.txt"), "--out", out),
-                {"--out must be new, got", "which has teachers", "--overwrite"});
-
-  // The learner was killed before its first state.
-  const std::string killed = scratch.path("killed");
-  std::filesystem::create_directories(killed);
-  std::filesystem::copy(out + "/teachers", killed + "/teachers", std::filesystem::copy_options::recursive);
-  std::filesystem::copy_file(out + "/teachers.json", killed + "/teachers.json");
-  std::string recipe = read(out + "/train.json");
-  for (size_t at; (at = recipe.find(out + "/teachers")) != recipe.npos;)
-    recipe.replace(at, out.size(), killed);
-  scratch.file("killed/train.json", recipe);
-  must(args("train --resume --quiet --out", killed + "/."));
-  CHECK(teacher_of(killed) == killed + "/teachers");
-
-  must(args("train --resume --quiet --out", both));
-  CHECK(call("info", both).out.find("ensemble of 2: 2 layers") != std::string::npos);
-  for (const char* member : {"/members/1", "/members/2"})
-    CHECK(teacher_of(both + member) == both + "/teachers");
-  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
-            "--tokenizer byte --out", both));
-  CHECK(teacher_of(both + "/members/1").empty());
-  for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/last"})
-    CHECK(!std::filesystem::exists(both + gone));
-
-  check_locked(both, args("train --resume --out", both));
-  check_locked(both, args("train --overwrite --members 2 --text", scratch.path("text.txt"), "--out", both));
-
-  // What others put beside a member stays.
-  scratch.file("both/members/1/notes.txt", "mine");
-  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
-            "--tokenizer byte --out", both));
-  CHECK(read(both + "/members/1/notes.txt") == "mine");
-}
-
 TEST_CASE("flags that do not go together with members are refused") {
   const Scratch scratch;
   const std::vector<std::vector<std::string>> others{
@@ -208,7 +118,9 @@ TEST_CASE("flags that do not go together with members are refused") {
   for (const std::vector<std::string>& flags : others)
     check_refused(args(train(scratch, "out", flags), "--members 2"),
                   {"--members", flags[0], "must not come together"});
-  check_refused(args("train --text - --members 2 --out", scratch.path("out")), {"--text -"});
+  for (const char* once : {"-", "/dev/null"})
+    check_refused(args("train --text", std::string(once), "--members 2 --out", scratch.path("out")),
+                  {"--members and --text", once});
   check_refused(train(scratch, "out", args("--members 0")),
                 {"--members must be a whole number of at least 1"});
   check_refused(train(scratch, "out", args("--members 2 --resume")), {"needs an ensemble, got none"});
