@@ -41,7 +41,7 @@ class RunFolder {
   void lock();
   /// Makes the folder first. Throws Error if it cannot be made.
   void make_and_lock();
-  void unlock();
+  void unlock();  ///< ends the lock
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
   void create(const ModelFiles& files, bool overwrite);
