@@ -243,8 +243,8 @@ the tokens that the window has predicted, as a compressor does. Its files do not
 At every 16th token the probabilities of the whole vocabulary, in float64 from the logits that gave
 the loss, are summed. A sum more than 0.001 away from 1 is an error.
 
-Several models are evaluated one by one; p is the mean of their probabilities. They must have one
-tokenizer, their shapes may differ.
+Several models are evaluated one by one; p is the mean of their probabilities. They must have the
+same tokenizer; their shapes may differ.
 
 With --tokens, each line has the probability of a token given the tokens before it, its rank (1
 is the most likely), its ID and its text; the most likely next tokens and the loss follow. Beyond

@@ -122,6 +122,7 @@ int main(int argc, char** argv) {
   }
   gradus::cli::arguments_of_program = argv;
   gradus::files::on_missing_format(gradus::cli::become_whole);
+  ::signal(SIGCHLD, SIG_DFL);  // Ends of child processes are lost if a parent has had it ignored.
   ::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size fails, as on a full disk.
   const gradus::cli::PlainTerminal terminal;
   return gradus::cli::run(argc, argv);

@@ -290,7 +290,7 @@ Tokens longest(const Tokenizer& tokenizer, size_t count) {
   const Tokens specials = tokenizer.special_tokens();
   std::erase_if(all, [&](int32_t token) { return std::ranges::binary_search(specials, token); });
   count = std::min(count, all.size());
-  const auto bytes = [&](int32_t token) { return tokenizer.byte_count({&token, 1}); };
+  const auto bytes = [&](int32_t token) { return tokenizer.decode({&token, 1}).size(); };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
                     [&](int32_t a, int32_t b) { return bytes(a) != bytes(b) ? bytes(a) > bytes(b) : a < b; });
   all.resize(count);

@@ -9,11 +9,7 @@
 
 namespace gradus::data {
 
-std::vector<std::string> chat_format_names() {
-  std::vector<std::string> names;
-  for (const ChatFormatRow& row : chat_formats()) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> chat_format_names() { return column(chat_formats(), &ChatFormatRow::name); }
 namespace {
 
 const ChatFormatRow& chat_format_named(std::string_view name) {

@@ -103,8 +103,8 @@ Records read_records(const std::vector<Source>& sources, const TextRules& rules,
     result.files.push_back(source.place());
   }
   if (result.all.empty())
-    fail("examples", files::plain(sources.front().place()), " must have an example, got none but ",
-         result.bad_lines, " bad lines.");
+    fail("examples", files::plain(sources.front().place()), " must have an example, got none",
+         result.bad_lines > 0 ? concat(" but ", result.bad_lines, " bad lines.") : ".");
   return result;
 }
 

@@ -100,9 +100,11 @@ Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
   if (files_->texts.contains(kTokenizerJson))
     fail("tokenizer", "a tokenizer.json of another program must have the special token ",
          files::in_quotes(added[0]), ", got none.");
-  if (pairs_) return Tokenizer(pairs_->with_specials(added));
   Tokenizer more = *this;
-  more.specials_.insert(more.specials_.end(), added.begin(), added.end());
+  if (pairs_)
+    more.pairs_ = Tokenizer(pairs_->with_specials(added)).pairs_;
+  else
+    more.specials_.insert(more.specials_.end(), added.begin(), added.end());
   return more;
 }
 

@@ -109,6 +109,14 @@ std::string joined(const Parts& parts, std::string_view between = ", ", const Te
   return all;
 }
 
+/// What `name` gives for each row of a table.
+template <class Rows, class Name>
+std::vector<std::string> column(const Rows& rows, Name name) {
+  std::vector<std::string> texts;
+  for (const auto& row : rows) texts.emplace_back(std::invoke(name, row));
+  return texts;
+}
+
 /// "a, b or c".
 template <class Words>
 std::string listed(const Words& words) {

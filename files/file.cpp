@@ -74,7 +74,10 @@ std::string read_all(int descriptor, const std::string& name, bool waits) {
   // Whether bytes arrive, or a writer closes the pipe, within that time; -1: no limit.
   const auto wait = [&](int milliseconds) {
     pollfd poll{descriptor, POLLIN, 0};
-    return ::poll(&poll, 1, milliseconds) > 0;
+    int ready;
+    do ready = ::poll(&poll, 1, milliseconds);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0;
   };
   std::string text;
   std::vector<char> buffer(1 << 16);

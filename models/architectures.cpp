@@ -73,11 +73,7 @@ std::string own_name(const Architecture& architecture, std::string_view name) {
 
 std::string_view usual_arch() { return llama().name; }
 
-std::vector<std::string> arch_names() {
-  std::vector<std::string> names;
-  for (const Architecture* row : architectures()) names.emplace_back(row->name);
-  return names;
-}
+std::vector<std::string> arch_names() { return column(architectures(), &Architecture::name); }
 
 void change_arch(DecoderConfig& config, std::string_view arch) {
   if (config.arch == arch) return;
@@ -123,11 +119,7 @@ DecoderConfig preset(std::string_view name) {
   fail("preset", "name must be one of ", joined(preset_names()), ", got ", name, ".");
 }
 
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  for (const Preset* one : all_presets()) names.emplace_back(one->name);
-  return names;
-}
+std::vector<std::string> preset_names() { return column(all_presets(), &Preset::name); }
 
 std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& init) {
   config.validate();

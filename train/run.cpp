@@ -151,7 +151,10 @@ EvalReport evaluate(Run& run) {
 void save(Run& run, const RunLog& log) {
   const TrainerState state = run.trainer.state();
   run.trainer.check_finite();
-  if (!run.best_val_loss) run.folder.save_best(run.files);
+  if (!run.best_val_loss) {
+    const AveragedWeights averaged(run.trainer.average());
+    run.folder.save_best(run.files);
+  }
   run.folder.save_last(run.files,
                        {state, run.best_val_loss, run.text_sha256, run.evals_without_best, log.unlogged()});
   run.saved_step = run.trainer.steps_done();

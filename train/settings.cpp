@@ -29,11 +29,7 @@ constexpr Setting::Range kFrom0{}, kAbove0{.has_least = false};
 constexpr Setting::Range kBelow1{.most = 1, .has_most = false}, kPart{.most = 1, .has_least = false};
 using enum Setting::Trait;
 
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names;
-  for (const OptimizerKind& row : optimizers()) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> optimizer_names() { return column(optimizers(), &OptimizerKind::name); }
 
 std::vector<std::string> precisions() {
   std::vector<std::string> names = precision_names();
@@ -197,7 +193,7 @@ std::vector<Setting> make_settings() {
           {.traits = kLoop | kStoredIfSet | kResumable, .choices = precision_names}),
       row<&Config::lr>("lr", learning, "RATE", "Maximum learning rate", {.range = kAbove0}),
       row<&Config::min_lr>("min-lr", learning, "RATE",
-                           "Final learning rate; by default it is proportional to --lr"),
+                           "Final learning rate [a tenth of --lr; 0 if that of the preset is 0]"),
       row<&Config::warmup>("warmup", learning, "STEPS", "Warm-up steps, in which the learning rate increases",
                            {.range = kFrom0}),
       row<&Config::decay>("decay", learning, "NAME",

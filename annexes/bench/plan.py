@@ -1,7 +1,7 @@
 """A machine is a rank of MPI, see train --ranks. In milliseconds of a step: compute
 is forward and backward on the busiest machine; gradients are on the wire after
 backward; update is that of the busiest owner of parameters; parameters are on the
-wire after it; latency is that of messages that all wait for; messages is the time
+wire after it; latency is the delay of messages that all wait for; messages is the time
 that messages take from the computation, if it uses all cores. Without --micro, it
 is chosen so that machines have equal work, if the windows of a step allow it. For
 another network, give --network the rate of TCP and half of the round trip time.

@@ -132,6 +132,7 @@ class Tensor {
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< x[index] along dim, without this dimension
+  Tensor operator[](int64_t index) const { return select(0, index); }  ///< x[index]
   /// The elements that the subscripts select, as x[...] in PyTorch (see Slice). A view, unless some are
   /// tensors (int64 indices, or bool masks). Tensors are broadcast and applied together; their dimensions
   /// replace the first of them, or come first if other subscripts are between them. Throws Error for more

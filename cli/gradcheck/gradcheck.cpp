@@ -139,7 +139,8 @@ class Table {
       std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
                 << " comparisons; order 1 and 2: largest error over the tolerance; gap: at most "
                 << error_text(gap_)
-                << " between forward mode and the rules; rate: of errors when the step halves, 4 is right; "
+                << " between forward mode and the rules; rate: by how much half the step divides the error, "
+                   "4 is right; "
                 << unwitnessed_ << " cases without forward mode" << std::endl;
     return failed_ == 0 ? kDone : kCheckFailed;
   }
@@ -250,7 +251,7 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   verb.add_flag("--all", flags->all, "Check every op; this is the default");
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--command", flags->command, "COMMAND",
-            "Check the operation of another program, which answers\nlines of JSON (see below)");
+            "Check the operation of another program, which answers\nquestions in JSON");
   add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command", kFrom1)
       ->capture_default_str();
   add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")

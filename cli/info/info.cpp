@@ -98,7 +98,7 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::vector<std::string> texts = config.text;
-  for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
+  for (const std::string& other : {config.val_text, config.tokens, config.val_tokens, config.corpus})
     if (!other.empty()) texts.push_back(other);
   std::cout << fact("trained on", joined(texts, " ", files::plain), texts.empty() ? "" : " ", "(tokenizer ",
                     files::plain(config.tokenizer), "), preset ", files::plain(config.preset), ", seed ",

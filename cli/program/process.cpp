@@ -55,7 +55,7 @@ Process::Process(std::string_view op, const std::vector<std::string>& command, c
   if (process_ < 0)
     throw RunError("[", op, "] the system must start a process, got: ", std::strerror(errno), ".");
   if (process_ == 0) {
-    for (const int signal : {SIGINT, SIGTERM}) forget_handler(signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) forget_handler(signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     ::prctl(PR_SET_PDEATHSIG, options.end_signal);
     if (options.own_group) ::setpgid(0, 0);
@@ -97,7 +97,9 @@ std::optional<Ending> Process::poll() {
 
 Ending Process::wait() {
   int status = 0;
-  if (process_ != 0) ::waitpid(std::exchange(process_, 0), &status, 0);
+  const pid_t process = std::exchange(process_, 0);
+  while (process != 0 && ::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
   return ending_of(status);
 }
 

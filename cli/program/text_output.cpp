@@ -54,6 +54,15 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
   write_continuation(model, tokenizer, tokens, options, generator, out, end);
 }
 
+void write_last_sample(const Messages& messages, bool json, const std::function<void(std::ostream&)>& write) {
+  messages.line("sample\n");
+  files::PlainBuffer plain(*std::cerr.rdbuf());
+  std::ostream standard_error(&plain);
+  std::ostream& out = json ? standard_error : std::cout;
+  write(out);
+  out << std::endl;
+}
+
 void EventStream::write(const std::string& line) {
   if (lost_) return;
   errno = 0;

@@ -23,6 +23,9 @@ class Messages {
   bool quiet_;
 };
 
+/// The sample at the end of a run, on the standard output, or with `json` on the standard error stream.
+void write_last_sample(const Messages& messages, bool json, const std::function<void(std::ostream&)>& write);
+
 /// JSON lines on the standard output, one per event. A run continues if they cannot be written.
 class EventStream {
  public:

@@ -55,7 +55,7 @@ class Conversation {
   /// The tokens of the conversation. The oldest turns are left out if they do not fit into the context.
   std::vector<int32_t> fitting_prompt() {
     const int64_t most = trained_.model.config().context_limit();
-    const auto first = messages_.begin() + std::ssize(first_);
+    auto first = messages_.begin() + std::ssize(first_);
     for (;;) {
       std::vector<int32_t> prompt = format_.prompt(messages_);
       if (std::ssize(prompt) < most) return prompt;
@@ -64,7 +64,7 @@ class Conversation {
         fail("chat", "a question must have fewer than the ", most, " tokens of the context, got ",
              prompt.size(), ".");
       }
-      messages_.erase(first, first + 2);
+      first = messages_.erase(first, first + 2);
       Messages(false).line("note: the oldest question and its answer are forgotten, the context is full");
     }
   }

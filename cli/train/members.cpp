@@ -267,16 +267,14 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
         " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
   }
   if (flags.quiet) return report;
-  messages.line("sample\n");
-  files::PlainBuffer plain(*std::cerr.rdbuf());
-  std::ostream standard_error(&plain);
-  std::ostream& out = flags.json ? standard_error : std::cout;
   Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
-  write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
-  out << std::endl;
+  write_last_sample(messages, flags.json, [&](std::ostream& out) {
+    write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
+  });
   const std::string folder = members.folder().string();
   messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
-                       "/members\nmore    ", program, " sample ", shell_path(folder)));
+                       "/members\nmore    ", program, dataset.has_examples() ? " chat " : " sample ",
+                       shell_path(folder)));
   return report;
 }
 

@@ -71,27 +71,29 @@ std::optional<TrainConfig> open_folder(const TrainFlags& flags, bool leads, trai
   return saved;
 }
 
-data::Tokenizer tokenizer_of_teacher(const TrainConfig& config) {
+/// `hint`: if the folder is not there.
+data::Tokenizer tokenizer_of_teacher(const TrainConfig& config, const char* hint) {
   if (!fs::exists(config.teacher))
     fail("train", "--teacher must be the folder of a model or an ensemble, got ", config.teacher,
-         ", which is not there. Hint: if it has moved, give its new place.");
+         ", which is not there.", hint);
   return train::load_tokenizer(config.teacher, {});
 }
 
 /// The tokenizer of the model or the files that the run begins with; none if it is made from the text.
 std::optional<data::Tokenizer> known_tokenizer(const TrainConfig& config) {
   if (!config.init_from.empty()) return train::load_tokenizer(config.init_from, config.tokenizer);
-  if (!config.teacher.empty()) return tokenizer_of_teacher(config);
+  if (!config.teacher.empty()) return tokenizer_of_teacher(config, "");
   if (fs::path(config.tokenizer).is_absolute()) return data::load_tokenizer(config.tokenizer);
   if (!config.tokens.empty()) return data::Tokenizer::bytes();
   return {};
 }
 
 /// Byte pairs are learned from the training split; a vocabulary of characters has those of both splits.
-data::Tokenizer make_tokenizer(std::string_view text, const TrainConfig& config) {
-  if (config.tokenizer != "bpe") return data::Tokenizer::make(config.tokenizer, text);
-  const double part = static_cast<double>(text.size()) * (1.0 - config.val_fraction);
-  return data::Tokenizer::make("bpe", text.substr(0, static_cast<size_t>(part)), config.vocab);
+data::Tokenizer make_tokenizer(const RunText& text, const TrainConfig& config) {
+  const std::string_view all = text.corpus.text;
+  if (config.tokenizer != "bpe") return data::Tokenizer::make(config.tokenizer, concat(all, text.validation));
+  const auto part = static_cast<size_t>(static_cast<double>(all.size()) * (1.0 - config.val_fraction));
+  return data::Tokenizer::make("bpe", all.substr(0, text.training_bytes.value_or(part)), config.vocab);
 }
 
 /// Refuses flags that have no effect on this text or on a tokenizer that is not made from it.
@@ -120,7 +122,7 @@ RunInput read_input(const TrainFlags& flags, const std::optional<data::Tokenizer
   check_effects(flags, text, !known);
   if (config.text.empty() && config.tokens.empty()) config.corpus = text.corpus.name;
   if (flags.plans_vocab()) config.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
-  data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text, config);
+  data::Tokenizer tokenizer = known ? *known : make_tokenizer(text, config);
   if (!known && tokenizer.vocab_size() < config.vocab && !flags.plans_vocab())
     notes.push_back(concat("the text has pairs for ", grouped(tokenizer.vocab_size()),
                            " tokens, fewer than --vocab ", config.vocab));
@@ -280,7 +282,9 @@ PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clo
   const train::Checkpoint checkpoint =
       saved ? load_checkpoint(flags, *folder, *saved, text.corpus, config) : train::Checkpoint{};
   const bool learns = !config.teacher.empty() && (!saved || checkpoint.trainer.step < config.steps);
-  if (learns && data::tokenizer_files(tokenizer) != data::tokenizer_files(tokenizer_of_teacher(config)))
+  if (learns &&
+      data::tokenizer_files(tokenizer) !=
+          data::tokenizer_files(tokenizer_of_teacher(config, " Hint: if it has moved, give its new place.")))
     fail("train", "--teacher must have the tokenizer of the run, got another in ", config.teacher, ".");
   const RunTokens tokens(text, tokenizer, config);
   config.model.validate();

@@ -28,6 +28,8 @@ void use_lowest(train::Communicator& ranks) {
   if (lowest != kernels::isa_in_use<Isa>()) kernels::set_isa<Isa>(kernels::isa_name(lowest));
 }
 
+constexpr const char* kStarted = "GRADUS_RANKS_STARTED";  // by this program, whose --ranks they read again
+
 int64_t number_of(const char* variable) {
   const char* const text = std::getenv(variable);
   return text ? std::strtoll(text, nullptr, 10) : 0;
@@ -49,12 +51,8 @@ int64_t number_of(const char* variable) {
   std::ifstream line("/proc/self/cmdline");
   std::string word;
   std::getline(line, word, '\0');
-  while (std::getline(line, word, '\0')) {
-    if (word == "--ranks")
-      std::getline(line, word, '\0');
-    else if (!word.starts_with("--ranks="))
-      words.push_back(word);
-  }
+  while (std::getline(line, word, '\0')) words.push_back(word);
+  ::setenv(kStarted, "1", 1);
   become(words);
   fail("ranks", "--ranks needs the program ", words[0],
        ", which cannot be started here. Hint: install the package openmpi-bin, or mpich.");
@@ -63,6 +61,7 @@ int64_t number_of(const char* variable) {
 }  // namespace
 
 std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) {
+  if (std::getenv(kStarted)) count = 0;
   if (count > 0 && mpi::is_launched())
     fail("ranks", "--ranks must be left out under mpirun or another launcher, got ", count,
          ". Hint: the launcher's own flag, as in mpirun -n 4, is the number of ranks.");

@@ -40,6 +40,7 @@ void load_files(const TrainConfig& config, const data::TextRules& rules, RunText
     result.examples = data::read_records(parts[0], rules, config.skip_bad);
     result.corpus.text = data::texts_of(*result.examples);
     if (own.empty()) return;
+    result.training_bytes = result.corpus.text.size();
     result.validation_examples = data::read_records(own, rules, config.skip_bad);
     result.corpus.text += data::texts_of(*result.validation_examples);
     return;
@@ -57,7 +58,9 @@ void load_files(const TrainConfig& config, const data::TextRules& rules, RunText
     result.corpus.text += text;
     if (has_weights) result.sizes.push_back(text.size());
   }
-  if (!own.empty()) result.validation = text_of(std::move(own), config.val_text);
+  if (own.empty()) return;
+  result.training_bytes = result.corpus.text.size();
+  result.validation = text_of(std::move(own), config.val_text);
 }
 
 }  // namespace
@@ -151,8 +154,8 @@ data::TextDataset RunTokens::dataset(const TrainConfig& config) const {
     const bool alone = models::architecture(config.model.arch).positions == models::Positions::recurrent;
     return {examples_[0], examples_[1], block, static_cast<uint64_t>(config.seed), alone};
   }
-  if (has_own_validation_) return {tokens_, validation_, block};
-  data::TextDataset dataset(tokens_, block, config.val_fraction);
+  data::TextDataset dataset = has_own_validation_ ? data::TextDataset(tokens_, validation_, block)
+                                                  : data::TextDataset(tokens_, block, config.val_fraction);
   if (!parts_.empty()) dataset.weigh(parts_);
   return dataset;
 }

@@ -16,6 +16,7 @@ struct RunText {
   data::Corpus corpus;          ///< has no text if the config names token numbers
   std::vector<size_t> sizes{};  ///< bytes of each file or folder of config.text, if they have weights
   std::string validation{};     ///< of config.val_text
+  std::optional<size_t> training_bytes{};  ///< of corpus.text, before texts of config.val_text
   /// Of config.text and config.val_text, if they are examples in JSON. corpus.text has the texts of both.
   std::optional<data::Records> examples{}, validation_examples{};
 };

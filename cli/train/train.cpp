@@ -72,7 +72,8 @@ std::string introduction(const PreparedRun& prepared) {
                                : "token numbers";
   const std::string kind = tokenizer.kind() == "bpe"
                                ? concat("byte pairs of ", grouped(tokenizer.vocab_size()), " tokens")
-                               : concat(tokenizer.vocab_size(), " different ", tokenizer.kind(), "s");
+                               : concat(tokenizer.vocab_size(), " different ",
+                                        tokenizer.kind() == "char" ? "characters" : "bytes");
   std::string lines = concat(
       "text    ", prepared.corpus.source, ": ", size, ", ", kind, "\nsplit   ", grouped(training_tokens),
       " tokens to train on, ", grouped(prepared.dataset->tokens(data::Split::validation).size()),
@@ -134,7 +135,8 @@ class RunPage {
         messages_(messages),
         page_(annexes().run_page ? annexes().run_page(folder_) : nullptr) {}
   ~RunPage() {
-    if (std::filesystem::exists(folder_ / "metrics.jsonl")) write(/*is_live=*/false);
+    std::error_code ignored;
+    if (std::filesystem::exists(folder_ / "metrics.jsonl", ignored)) write(/*is_live=*/false);
   }
   RunPage(const RunPage&) = delete;
   RunPage& operator=(const RunPage&) = delete;
@@ -179,7 +181,11 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
        .last_eval_tokens =
            is_sample ? train::last_eval_tokens(prepared.config(), prepared.dataset->validation_targets()) : 0,
        .sample_every = flags.sample_every,
-       .sample = [&] { return sample(120); },
+       .sample =
+           [&] {
+             const train::AveragedWeights averaged(trainer.average());
+             return sample(120);
+           },
        .evaluated = [&] { page.write(); },
        .events = flags.json ? &events : nullptr,
        .quiet = flags.quiet,
@@ -234,12 +240,9 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
         "the validation text, ", decimals(*report.val_loss / std::numbers::ln2 / bytes, 4), " bits a byte",
         corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy * bytes, 4), " nats")
                        : ""));
-  messages.line("sample\n");
-  files::PlainBuffer plain(*std::cerr.rdbuf());
-  std::ostream standard_error(&plain);
-  std::ostream& out = flags.json ? standard_error : std::cout;
-  write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
-  out << std::endl;
+  write_last_sample(messages, flags.json, [&](std::ostream& out) {
+    write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
+  });
   const std::string folder = prepared.folder->path().string();
   messages.line(concat(
       "\nmodel   ", folder, prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",

@@ -77,11 +77,11 @@ void TrainFlags::add_to(CLI::App& verb) {
             kThreads);
   add_value(verb, "--ranks", ranks, "N", "Start this many processes that train together (MPI); see --micro",
             kThreads);
-  add_value(
-      verb, "--members", members, "N",
-      "Train N models with the seeds from --seed on, as many at a time as\nthere are threads: an "
-      "ensemble of their mean probabilities, with a\nlower loss where a text is read five times or more",
-      kThreads);
+  add_value(verb, "--members", members, "N",
+            "Train N models with the seeds from --seed on, as many at a time as\nthere are threads: an "
+            "ensemble, which predicts with their mean\nprobabilities: a lower loss where a text is read five "
+            "times or more",
+            kThreads);
   add_value(verb, "--config", config_file, "FILE",
             "TOML file of settings, with flags as keys; flags override it");
 

@@ -62,8 +62,8 @@ def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subs
         lengths = [n + left // len(lengths) + (i < left % len(lengths)) for i, n in enumerate(lengths)]
     if sum(lengths) != len(dataset):
         raise Error(f"[random_split] lengths must add up to {len(dataset)}, got {list(lengths)}.")
-    order = _core.randperm(len(dataset), generator=generator).tolist()
-    return [Subset(dataset, [order.pop(0) for _ in range(n)]) for n in lengths]
+    order = iter(_core.randperm(len(dataset), generator=generator).tolist())
+    return [Subset(dataset, [next(order) for _ in range(n)]) for n in lengths]
 
 
 def default_collate(batch: Any) -> Any:

@@ -40,6 +40,17 @@ std::string error_of_line(const std::string& line, const Tokenizer& tokenizer) {
       [&] { (void)read_examples("{\"text\":\"ab\"}\n" + line, "a.jsonl", tokenizer, {}); });
 }
 
+TEST_CASE("a tokenizer with further special tokens keeps its template and its end") {
+  for (const char* kind : {"byte", "bpe"}) {
+    const Tokenizer chat = with_chat(Tokenizer::make(kind, "ab ab ab", 257)),
+                    more = chat.with_special({"<x>"});
+    CHECK(more.vocab_size() == chat.vocab_size() + 1);
+    CHECK(!more.chat_template().empty());
+    CHECK(more.chat_template() == chat.chat_template());
+    CHECK(more.eos() == chat.eos());
+  }
+}
+
 TEST_CASE("a conversation in ChatML has the tokens of its template, and its answers count") {
   const Tokenizer tokenizer = chat_bytes();
   const ChatFormat format = ChatFormat::of(tokenizer).value();

@@ -55,12 +55,10 @@ const std::vector<OptimizerKind>& optimizers() {
 }
 
 const OptimizerKind& optimizer_kind(std::string_view name) {
-  std::vector<std::string> names;
-  for (const OptimizerKind& row : optimizers()) {
+  for (const OptimizerKind& row : optimizers())
     if (row.name == name) return row;
-    names.emplace_back(row.name);
-  }
-  fail("train", Option{"optimizer"}, " must be ", listed(names), ", got ", files::in_quotes(name), ".");
+  fail("train", Option{"optimizer"}, " must be ", listed(column(optimizers(), &OptimizerKind::name)),
+       ", got ", files::in_quotes(name), ".");
 }
 
 }  // namespace gradus::train

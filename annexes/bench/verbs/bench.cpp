@@ -213,11 +213,7 @@ Examples:
   $ bench --precision float32,bf16 --workload W2n,W3
   $ bench --workload 'train llama 4 4 128 256 12 65 0 float32')";
 
-std::vector<std::string> workload_names() {
-  std::vector<std::string> names;
-  for (const bench::Workload& workload : bench::workloads()) names.push_back(workload.name);
-  return names;
-}
+std::vector<std::string> workload_names() { return column(bench::workloads(), &bench::Workload::name); }
 
 }  // namespace
 

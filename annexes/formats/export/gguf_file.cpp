@@ -226,7 +226,7 @@ void write_gguf(const train::TrainedModel& trained, const std::string& name, std
 void write_gguf_adapter(const train::TrainedModel& trained, const std::string& name,
                         const std::filesystem::path& path) {
   const NoGrad no_grad;
-  const DecoderConfig& config = trained.model.config();
+  const DecoderConfig config = supported(trained.model.config());
   std::vector<gguf::NewTensor> tensors;
   double alpha = 0;
   for (const auto& [layer, linear] : nn::linear_layers(const_cast<models::Decoder&>(trained.model))) {

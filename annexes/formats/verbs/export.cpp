@@ -108,11 +108,7 @@ void check_out(const ExportFlags& flags, const Format& format) {
     fail("export", "--out must be new, got ", out, ", which is there. Hint: --overwrite replaces it.");
 }
 
-std::vector<std::string> format_names() {
-  std::vector<std::string> names;
-  for (const Format& format : formats()) names.push_back(format.name);
-  return names;
-}
+std::vector<std::string> format_names() { return column(formats(), &Format::name); }
 
 /// Calls use(base, adapter, files) with the folders of an adapter and of the model under it, and the
 /// adapter's files. Throws Error, naming `flag`, if there is no adapter.

@@ -120,7 +120,10 @@ class RemoteOp {
     const auto shape = [&](const json& sizes) {
       const Shape s(sizes.get<std::vector<int64_t>>());
       int64_t elements = 1;
-      for (const int64_t n : s) valid = valid && n >= 1 && (elements *= n) <= 1'000'000;
+      for (const int64_t n : s) {
+        valid = valid && n >= 1 && n <= 1'000'000 / elements;
+        if (valid) elements *= n;
+      }
       return s;
     };
     try {

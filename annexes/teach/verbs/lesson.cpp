@@ -109,7 +109,7 @@ int leak_check(const teach::Lesson& lesson) {
     const bool same = same_bits(earlier, moved);
     leaks += same ? 0 : 1;
     std::cout << "  token " << t + 1 << "   " << std::left << std::setw(20)
-              << (same ? "not a bit moved" : concat("MOVED by ", largest_difference(earlier, moved)))
+              << (same ? "the same bits" : concat("MOVED by ", largest_difference(earlier, moved)))
               << std::right << "   moved by "
               << largest_difference(before.slice(0, t, T), after.slice(0, t, T)) << "\n";
   }
@@ -225,7 +225,7 @@ Action add_lesson(CLI::App& verb, const std::string& program) {
           lesson_names)
       ->type_name("NAME");
   verb.add_flag("--compare", flags->compare, "Print the notebook's numbers and those of gradus");
-  verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output change?");
+  verb.add_flag("--leak-check", flags->leak_check, "Check that changing a token changes no earlier output");
   add_value(verb, "--html", flags->html, "FILE",
             "Write a page to FILE.html: the cells, a layer to try out, and\nquestions");
   add_value(verb, "--html-all", flags->html_all, "DIR",

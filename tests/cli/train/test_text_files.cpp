@@ -68,4 +68,35 @@ TEST_CASE("a run on a text with marks resumes with the same bits, and knows the 
   check_same(place.scratch.path("whole"), place.scratch.path("parts"), {"last/model.safetensors"});
 }
 
+TEST_CASE("with a validation text of its own, a run trains on all of its text") {
+  const Place place;
+  std::string other;
+  for (int i = 0; i < 20; ++i) other += "a ~ that no other text has\n";
+  const std::string val = place.scratch.file("val.txt", other);
+  const auto trained = [&](const std::string& out, const std::vector<std::string>& more,
+                           const std::string& file = "model.safetensors") {
+    const Outcome outcome = place.train(place.plain, out, args("--quiet --val-text", val, more));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return read(place.scratch.path(out + "/" + file));
+  };
+  must("tokenizer train --vocab 300", place.plain, "--out", place.scratch.path("tok"), "--quiet");
+  CHECK(trained("bpe", args("--tokenizer bpe --vocab 300"), "merges.txt") ==
+        read(place.scratch.path("tok/merges.txt")));
+  CHECK_HAS(trained("char", args("--tokenizer char"), "vocab.json"), "~", "a");
+  const std::vector<std::string> two = args("--tokenizer byte --text-weights 1");
+  const auto weighed = [&](const std::string& out, const char* weight) {
+    return trained(out, args("--text", place.marked, two, std::string(weight)));
+  };
+  CHECK(weighed("equal", "1") != weighed("rare", "0.01"));
+
+  // The mean of the weights is saved with evaluations and without.
+  const std::string mean = trained("mean", args("--tokenizer byte --ema 0.5 --eval-every 3"));
+  REQUIRE(
+      place.train(place.plain, "none", args("--quiet --tokenizer byte --ema 0.5 --val-fraction 0")).code ==
+      0);
+  CHECK(read(place.scratch.path("none/model.safetensors")) == mean);
+  CHECK(read(place.scratch.path("none/last/model.safetensors")) != mean);
+}
+
 }  // namespace gradus::cli::test_text_files
