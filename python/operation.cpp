@@ -94,6 +94,11 @@ size_t place_of(const Operation& op, PyObject* keyword) {
   refuse_call(op, "has no argument '" + name + "'");
 }
 
+// 0: plain, 1: smoothed labels, 2: probabilities as targets.
+size_t loss_kind(PyObject* const* values) {
+  return is_floating(tensor_of(values[1]).dtype()) ? 2 : PyFloat_AsDouble(values[5]) > 0;
+}
+
 // Gives what an operation returned PyTorch's names: of the operation in graphs, and of a pair.
 void name_result(const Operation& op, PyObject* const* values, PyObject* result) {
   if (is_tensor(result)) {
@@ -103,6 +108,7 @@ void name_result(const Operation& op, PyObject* const* values, PyObject* result)
     const size_t i = op.rule == "dim"       ? (values[1] != Py_None) + is_tensor(values[1])
                      : op.rule == "int"     ? PyLong_Check(values[1])
                      : op.rule == "tensor"  ? is_tensor(values[op.arguments.size() - 1])
+                     : op.rule == "loss"    ? loss_kind(values)
                      : op.rule == "copy"    ? y.impl()->storage != tensor_of(values[0]).impl()->storage
                      : op.rule == "product" ? (y.dim() > 1    ? 0
                                                : y.dim() == 0 ? 1

@@ -17,8 +17,9 @@
 // The word after the arguments is the name that PyTorch prints as grad_fn, if it differs from the graph's
 // name: "Mean0" is MeanBackward0. "dim:Mean0|Mean1" has two names, and the word before the colon chooses:
 // "dim" chooses the second if a dim is given (the third if it is a tensor), "int" if it is one, "tensor" if
-// the last argument is one, and "copy" if the operation copied the data. "product" chooses by the dimensions:
-// the second for two vectors, the third for a matrix and a vector, the fourth for a vector and a matrix.
+// the last argument is one, "loss" if labels are smoothed, and "copy" if the operation copied the data.
+// "product" chooses by the dimensions: the second for two vectors, the third for a matrix and a vector, the
+// fourth for a vector and a matrix.
 //
 // A name with underscores at both ends is a method of Tensor; for arguments of another type it gives way to
 // the other operand's method, as Python's operators do. A call costs no dictionary and no tuple.

@@ -67,6 +67,15 @@ Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_gr
 Tensor countable(T x) { return x.dtype() == DType::boolean ? x.to(DType::int64) : x; }  // of bool, sums count
 Tensor truth(T x) { return ne(x, 0.0).to(DType::int64); }
 
+// draw(shape), whose elements are in the order of those of x in memory.
+template <class F>
+Tensor in_order_of(T x, const F& draw) {
+  for (int d = 1; d < x.dim(); ++d)
+    if (x.strides()[d] > x.strides()[d - 1])
+      return in_order_of(x.transpose(d - 1, d), draw).transpose(d - 1, d);
+  return draw(x.shape());
+}
+
 // A number as a tensor without dimensions, of the dtype that the other operand gives it.
 Tensor tensor_of_operand(O x, O like) {
   if (x.tensor.defined()) return x.tensor;
@@ -156,17 +165,6 @@ Tensor cross_entropy_of(T logits, T target, T weight, N ignore, Reduction reduct
   return cross_entropy(logits, target, CrossEntropyOptions{weight, ignore, reduction, smoothing});
 }
 
-Tensor attention(T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B gqa, N window, G g) {
-  return scaled_dot_product_attention(q, k, v,
-                                      {.causal = causal,
-                                       .scale = scale,
-                                       .window = window,
-                                       .mask = mask,
-                                       .dropout = dropout,
-                                       .generator = g.get(),
-                                       .enable_gqa = gqa});
-}
-
 Tensor view(T x, S shape) {
   const Tensor y = x.reshape(shape);
   if (y.impl()->storage == x.impl()->storage) return y;
@@ -190,39 +188,26 @@ Tensor by_pairs(T a, T b, F f) {
   return y;
 }
 
-// The remainder of a / b towards 0. A whole b must not be 0.
-template <class E>
-E fraction(E a, E b) {
-  if constexpr (std::is_floating_point_v<E>) return std::fmod(a, b);
-  if (b == 0) fail("remainder", "a whole number is divided by 0.");
-  return b == -1 ? 0
-                 : static_cast<E>(static_cast<int64_t>(a) %
-                                  static_cast<int64_t>(b));  // of the smallest a, % traps
-}
-// Whether a / b, rounded towards 0, is above the quotient rounded down.
-template <class E>
-bool is_above(E remainder, E b) {
-  return remainder != 0 && (b < 0) != (remainder < 0);
-}
-// a % b, of the sign of b.
-struct Remainder {
+// a / b rounded down, or the remainder, of the sign of b: exact for whole numbers, and by the remainder for
+// others, as in Python. A whole b must not be 0.
+template <bool is_quotient>
+struct Floored {
   template <class E>
   E operator()(E a, E b) const {
-    const E r = fraction(a, b);
-    return is_above(r, b) ? r + b : r;
-  }
-};
-// a / b rounded down: exact for whole numbers, and by the remainder for others, as in Python.
-struct Quotient {
-  template <class E>
-  E operator()(E a, E b) const {
-    if constexpr (!std::is_floating_point_v<E>) {
-      const E r = fraction(a, b);
-      return b == -1 ? static_cast<E>(-static_cast<uint64_t>(a)) : a / b - is_above(r, b);
-    } else {
-      const E r = fraction(a, b), q = (a - r) / b - is_above(r, b);
-      return b == 0 ? a / b : std::copysign(std::nearbyint(q), a / b);
-    }
+    E r = b;
+    if constexpr (std::is_floating_point_v<E>)
+      r = std::fmod(a, b);
+    else if (b == 0)
+      fail("remainder", "a whole number is divided by 0.");
+    else
+      r = b == -1 ? 0 : a % b;  // of the smallest a, % traps
+    const bool is_above = r != 0 && (b < 0) != (r < 0);
+    if constexpr (!is_quotient)
+      return is_above ? r + b : r;
+    else if constexpr (!std::is_floating_point_v<E>)
+      return b == -1 ? static_cast<E>(-static_cast<uint64_t>(a)) : a / b - is_above;
+    else
+      return b == 0 ? a / b : std::copysign(std::nearbyint((a - r) / b - is_above), a / b);
   }
 };
 
@@ -236,7 +221,7 @@ std::pair<Tensor, Tensor> matched(T a, T b) {
 
 Tensor quotient(T a, T b) {
   const auto [x, y] = matched(a, b);
-  return by_pairs(x, y, Quotient());
+  return by_pairs(x, y, Floored<true>());
 }
 
 // a / b, rounded down or towards 0 if that is asked for.
@@ -251,9 +236,9 @@ Tensor divided(T a, O b, const std::optional<std::string>& rounding) {
 
 Tensor remainder(T a, T b) {
   const auto [x, y] = matched(a, b);
-  const Tensor value = by_pairs(x, y, Remainder());
+  const Tensor value = by_pairs(x, y, Floored<false>());
   if (!grad_enabled() || !(x.requires_grad() || y.requires_grad())) return value;
-  const Tensor q = by_pairs(x, y, Quotient());
+  const Tensor q = by_pairs(x, y, Floored<true>());
   return record(OpName::custom("remainder"), value,
                 {{x, [](T gy) { return gy; }}, {y, [q](T gy) { return gy * -q; }}});
 }
@@ -265,11 +250,6 @@ py::object chosen(T condition, const std::optional<Operand>& a, const std::optio
     return py::cast(where(condition, common(x, y), common(y, x)));
   }
   return py::tuple(py::cast(unbind(nonzero(condition), 1)));
-}
-
-Tensor matrix_transpose(T x) {
-  if (x.dim() > 2) fail("t", "needs a matrix, got ", x.dim(), " dimensions.");
-  return x.dim() < 2 ? x : x.mT();
 }
 
 Tensor reversed(T x) {
@@ -306,16 +286,16 @@ Tensor product(T x, OptionalN dim, B keep) {
   return keep ? y.unsqueeze(*dim) : y;
 }
 
-Tensor selected(T x, T mask) {
-  const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape());
-  return x.expand(shape).index({mask.expand(shape)});
-}
-
 // All elements in their order if there is no dim.
-Tensor rolled(T x, N shift, OptionalN dim) {
-  if (!dim) return rolled(x.reshape({-1}), shift, 0).reshape(x.shape());
-  const N size = x.size(*dim), first = size == 0 ? 0 : ((shift % size) + size) % size;
-  return cat({x.slice(*dim, size - first, size), x.slice(*dim, 0, size - first)}, *dim);
+Tensor rolled(T x, I shifts, I dims) {
+  if (dims.values.empty()) return rolled(x.reshape({-1}), shifts, {{0}}).reshape(x.shape());
+  Tensor y = x;
+  for (size_t i = 0; i < dims.values.size(); ++i) {
+    const N dim = dims.values[i], size = x.size(dim), shift = shifts.values.at(i);
+    const N first = size == 0 ? 0 : ((shift % size) + size) % size;
+    y = cat({y.slice(dim, size - first, size), y.slice(dim, 0, size - first)}, dim);
+  }
+  return y;
 }
 
 // The lower of the two elements in the middle; NaN if there is one, which is sorted last.
@@ -429,8 +409,9 @@ void add_operations(Table& t) {
   t("*trunc(input) Trunc0", of<rounded<std::trunc>>);
   t("*round(input, decimals=0) Round0", [](T x, N decimals) { return decimals == 0 ? rounded<std::nearbyint>(x) : rounded<std::nearbyint>(x * std::pow(10.0, decimals)) / std::pow(10.0, decimals); });
   t("sign(input) Sign0", [](T x) { return is_floating(x.dtype()) ? flat(x, sign(x)) : truth(gt(x, 0.0)) - truth(lt(x, 0.0)); });
+  t("*relu(input)", [](T x) { return is_floating(x.dtype()) ? relu(x) : x * gt(x, 0.0); });
   t("*square(input) Pow0", [](T x) { return x * x; });
-  t("*lerp(input, end, weight) Lerp0", [](T x, T end, O weight) { return x + (weight.tensor.defined() ? (end - x) * weight.tensor : (end - x) * weight.number); });
+  t("*lerp(input, end, weight) Lerp0", [](T x, T end, O weight) { return weight.tensor.defined() ? x + (end - x) * weight.tensor : std::abs(weight.number) < 0.5 ? x + (end - x) * weight.number : end - (end - x) * (1 - weight.number); });
   t("*addcmul(input, tensor1, tensor2, value=1) Addcmul0", [](T x, T a, T b, D value) { return x + a * b * value; });
   t("*addcdiv(input, tensor1, tensor2, value=1) Addcdiv0", [](T x, T a, T b, D value) { return x + a / b * value; });
   t("*reciprocal(input) Reciprocal0", [](T x) { return 1.0 / x; });
@@ -481,18 +462,19 @@ void add_operations(Table& t) {
   t(":stack(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return stack(promoted(all), dim); });
   t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(promoted(all), !all.empty() && all[0].dim() > 1); });
   t(":vstack(tensors) Cat0", of<vstack>);
-  t("masked_select(input, mask) MaskedSelect0", of<selected>);
-  t("roll(input, shifts, dims=None) Roll0", of<rolled>);
+  t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape()); return x.expand(shape).index({mask.expand(shape)}); });
+  t("roll(input, shifts, dims=()) Roll0", of<rolled>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });
-  t("argsort(input, dim=-1, descending=False)", [](T x, N dim, B descending) { return sort(x, dim, descending).indices; });
+  t("argsort(input, dim=-1, descending=False, stable=False)", [](T x, N dim, B descending, B) { return sort(x, dim, descending).indices; });
+  t("sort(input, dim=-1, descending=False, stable=False) Sort0", [](T x, N dim, B descending, B) { return sort(x, dim, descending); });
   t("+embedding(input, weight, padding_idx=None) Embedding0", [](T index, T weight, OptionalN padding) { return embedding(weight, index, padding); });
   t("argwhere(input)", of<nonzero>);
   t("nonzero(input, as_tuple=False)", [](T x, B tuple) { return tuple ? chosen(x, {}, {}) : py::object(py::cast(nonzero(x))); });
   t("+one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
-  t("t(input) T0", of<matrix_transpose>);
+  t("t(input) T0", [](T x) { if (x.dim() > 2) fail("t", "needs a matrix, got ", x.dim(), " dimensions."); return x.dim() < 2 ? x : x.mT(); });
   t("@T(input)", of<reversed>);
   t("@mT(input)", [](T x) { return x.mT(); });
   t(".view(input, *shape)", of<view>);
@@ -513,7 +495,7 @@ void add_operations(Table& t) {
   t(".type_as(input, other)", [](T x, T other) { return x.to(other.dtype()); });
   t(".float(input)", [](T x) { return x.to(DType::float32); });
   t(".double(input)", [](T x) { return x.to(DType::float64); });
-  t(".long(input)", [](T x) { return x.to(DType::int64); });
+  t(".long int short byte(input)", [](T x) { return x.to(DType::int64); });
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
   t("mv(input, vec) Mv0", of<matmul>);
@@ -527,13 +509,15 @@ void add_operations(Table& t) {
   t(".copy_(input, source)", [](py::handle x, T source) { write(x, source, "copy_"); return x; });
   t(".fill_(input, value)", [](py::handle x, O value) { write(x, value.tensor.defined() ? value.tensor : filled_with({}, value, tensor_of(x.ptr()).dtype()), "fill_"); return x; });
   t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
-  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(uniform(x.shape(), a, b, g, x.dtype())); return x; });
-  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(normal(x.shape(), mean, std, g, x.dtype())); return x; });
+  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return uniform(size, a, b, g, x.dtype()); })); return x; });
+  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return normal(size, mean, std, g, x.dtype()); })); return x; });
+  t(".exponential_(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return exponential(size, g, x.dtype()); }) / rate); return x; });
   // -- layers and losses
   t("+rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
-  t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) NllLoss0", of<cross_entropy_of>);
+  t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) loss:NllLoss0|Add0|Div1", of<cross_entropy_of>);
   t("+dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
-  t("+scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
+  t("+scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", [](T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B gqa, N window, G g) { const bool differ = causal && window == 0 && !mask.defined() && q.dim() > 1 && k.dim() > 1 && q.size(-2) != k.size(-2);  // PyTorch's first query sees the first key
+    return scaled_dot_product_attention(q, k, v, {.causal = causal && !differ, .scale = scale, .window = window, .mask = differ ? ne(tril(ones({q.size(-2), k.size(-2)})), 0.0) : mask, .dropout = dropout, .generator = g.get(), .enable_gqa = gqa}); });
 #ifdef GRADUS_HAS_LAYERS
   t("+batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
   t("+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
@@ -557,14 +541,14 @@ void add_operations(Table& t) {
   t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
   t(":empty_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(empty(x.shape(), or_of(dtype, x)), grad); });
   t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(x.shape(), value, or_of(dtype, x)), grad); });
-  t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(rand(x.shape(), g, or_of(dtype, x)), grad); });
-  t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(randn(x.shape(), g, or_of(dtype, x)), grad); });
+  t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size) { return rand(size, g, or_of(dtype, x)); }), grad); });
+  t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size) { return randn(size, g, or_of(dtype, x)); }), grad); });
   t(".new_zeros(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_of(dtype, x)), grad); });
   t(".new_ones(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_of(dtype, x)), grad); });
   t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(size, value, or_of(dtype, x)), grad); });
   t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(rand(size, g, or_float(dtype)), grad); });
   t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(randn(size, g, or_float(dtype)), grad); });
-  t(":normal(mean, std, size, generator=None, dtype=None, device=None)", [](D mean, D std, S size, G g, OptionalDtype dtype, V) { return normal(size, mean, std, g, or_float(dtype)); });
+  t(":normal(mean, std, size, generator=None, dtype=None, device=None, requires_grad=False)", [](D mean, D std, S size, G g, OptionalDtype dtype, V, B grad) { return made(normal(size, mean, std, g, or_float(dtype)), grad); });
   t(":randint(low=0, high=None, size=None, generator=None, dtype=None, device=None)", of<integers>);
   t(":randperm(n, generator=None, device=None)", [](N n, G g, V) { return randperm(n, g); });
   t("multinomial(input, num_samples, replacement=False, generator=None)", [](T p, N n, B replacement, G g) { return multinomial(p, n, g, replacement); });

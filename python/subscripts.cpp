@@ -55,10 +55,15 @@ Tensor value_from(PyObject* value, DType dtype) {
   return operand.tensor.defined() ? operand.tensor : full({}, number, dtype);
 }
 
+// The value without dimensions of one element in front of those of the places.
+Tensor fitted(const Tensor& value, const Tensor& places) {
+  return value.dim() > places.dim() && value.size(0) == 1 ? fitted(value.select(0, 0), places) : value;
+}
+
 // x with `value` at the places of the key; recorded if gradients flow to one of them.
 Tensor with_values(const Tensor& x, const Key& key, const Tensor& value) {
   const Tensor places = arange(0, static_cast<double>(x.numel())).reshape(x.shape()).index(key.subscripts);
-  const Tensor source = value.to(x.dtype()).expand(places.shape()).reshape({-1});
+  const Tensor source = fitted(value, places).to(x.dtype()).expand(places.shape()).reshape({-1});
   return scatter(x.reshape({-1}), 0, places.reshape({-1}), source).reshape(x.shape());
 }
 
@@ -72,7 +77,8 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const Tensor given = value_from(value, x.dtype());
   const bool is_recorded = grad_enabled() && (x.requires_grad() || given.requires_grad());
   if (!is_recorded && !at.has_tensors) {
-    x.detach().index(at.subscripts).copy_(given);
+    Tensor part = x.detach().index(at.subscripts);
+    part.copy_(fitted(given, part));
     return;
   }
   become(self, with_values(x, at, given), "setitem");

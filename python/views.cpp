@@ -67,9 +67,11 @@ void forget_views(TensorObject* object) {
   if (!object->is_detached) Py_DECREF(base);
 }
 
-void become(PyObject* self, const Tensor& result, const char* op) {
+void become(PyObject* self, const Tensor& computed, const char* op) {
   auto* const object = reinterpret_cast<TensorObject*>(self);
   Tensor& x = object->tensor;
+  const bool is_converted = is_floating(x.dtype()) && is_floating(computed.dtype());
+  const Tensor result = is_converted ? computed.to(x.dtype()) : computed;
   if (result.shape() != x.shape() || result.dtype() != x.dtype())
     fail(op, "the result must be ", name(x.dtype()), " ", x.shape(),
          " as the tensor that it is written into, got ", name(result.dtype()), " ", result.shape(), ".");

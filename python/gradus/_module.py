@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 from . import _core
 from ._core import Error, Tensor
-from ._types import Parameter
+from ._types import Parameter, is_cpu
 
 
 class LoadReport(namedtuple("LoadReport", ["missing_keys", "unexpected_keys"])):
@@ -213,13 +213,11 @@ class Module:
         for parameter in self.parameters():
             parameter.grad = None
 
-    def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Module:
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
         """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
         for arg in (*args, dtype, device):
-            if arg is None or str(arg).startswith("cpu"):
+            if arg is None or is_cpu(arg):
                 continue
-            if str(arg).split(":")[0] in ("cuda", "mps"):
-                raise Error(f"[to] the device must be cpu, got {arg}.")
             places: dict[int, list[tuple[Module, str]]] = {}
             before = [(module, name, x) for module in self.modules() for name, x in module._own_parameters()]
             for module, name, x in before:
@@ -397,7 +395,7 @@ def _member(core: Any, name: str, owner: str) -> Any:
         return tensors[name]
     if any(known.startswith(name + ".") for known in tensors):
         return _Path(core, name)
-    if name in ("bias", "weight"):
+    if name in ("bias", "weight", "in_proj_bias"):
         return None
     raise AttributeError(f"{owner} has no attribute {name!r}")
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 from . import _core
 from ._core import Error, Generator, Tensor
 from ._missing import missing
-from ._types import TILES, Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64
+from ._types import TILES, Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64, is_cpu
 
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
 
@@ -118,6 +118,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input - other| <= atol + rtol |other|, for each element."""
+    if input.dtype is bool_ and other.dtype is bool_:
+        return input == other
     close = ((input - other).abs() <= atol + rtol * other.abs()) & other.isfinite() | (input == other)
     return close | input.isnan() & other.isnan() if equal_nan else close
 
@@ -187,9 +189,11 @@ def bincount(input: Tensor, minlength: int = 0) -> Tensor:
     return _core.zeros(size, dtype=int64).scatter_add(0, input, _core.ones_like(input))
 
 
-def unique(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements, in order; then, if they are asked for, the place of each element among them, and how often each occurs."""
-    values = tensor(sorted(set(input.reshape(-1).tolist())), dtype=input.dtype)
+    found = list(set(input.reshape(-1).tolist()))
+    found.sort()
+    values = tensor(found, dtype=input.dtype)
     if not (return_inverse or return_counts):
         return values
     places = {value: i for i, value in enumerate(values.tolist())}
@@ -238,12 +242,12 @@ def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     return self.view([*self.shape[:dim], *inner, *self.shape[dim + 1:]])
 
 
-def _to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def _to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Tensor:
     """Converted to a dtype, or to that of another tensor; itself if it has it. The only device is the CPU."""
     for arg in (*args, device):
         if isinstance(arg, Tensor):
             dtype = arg.dtype
-        elif arg is not None and not str(arg).startswith("cpu"):
+        elif not (arg is None or isinstance(arg, bool) or is_cpu(arg)):
             dtype = arg
     return self if dtype is None else self.cast(dtype)
 
@@ -352,7 +356,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
     "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
     "__format__": lambda self, spec: format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec),
-    "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0) if _len(self) else ()),
+    "__pos__": lambda self: self, "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0) if _len(self) else ()),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
     "__hash__": object.__hash__, "__dlpack_device__": lambda self: (1, 0),
     "movedim": movedim, "diagonal": diagonal, "diag": diag, "trace": trace, "unfold": _unfold,
@@ -365,6 +369,7 @@ _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(T
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 setattr(Tensor, "device", property(lambda self: "cpu"))
+setattr(Tensor, "is_cuda", False)
 setattr(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize))
 _core.register(Size, tensor, functools.partial(_of_dtype, float32), ValuesAndIndices, Parameter,
                [float32, float64, int64, bool_, bfloat16, *TILES.values()])

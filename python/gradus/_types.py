@@ -22,6 +22,13 @@ class dtype:
         return self.name if self.name != "bool" else "bool_"
 
 
+def is_cpu(place: Any) -> bool:
+    """Whether it means the CPU; otherwise it may be a dtype. Raises Error for another device."""
+    if str(place).split(":")[0] in ("cuda", "mps"):
+        raise _core.Error(f"[to] the device must be cpu, got {place}.")
+    return str(place).startswith("cpu")
+
+
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints, outermost dimension first."""
 

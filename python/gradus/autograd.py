@@ -76,6 +76,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False,
     _core._backward(_listed(tensors), cotangents, retain_graph, create_graph)
 
 
+def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """The tensor, which older code wraps."""
+    return data.detach().requires_grad_() if requires_grad else data
+
+
 def checkpoint(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     """function(*inputs) without keeping what it computes, which backward computes again."""
     return _core._checkpoint(lambda xs: function(*xs), list(inputs))

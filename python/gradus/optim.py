@@ -40,6 +40,8 @@ class Optimizer:
         self._decay_vectors = decay_vectors
         self._parts: list[tuple[dict[str, float], Any, Any]] = []  # with their options and parameters
         groups = params if isinstance(params, Module) else list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
         if isinstance(groups, Module) or not (groups and isinstance(groups[0], dict)):
             groups = [{"params": groups}]
         for group in groups:
@@ -61,13 +63,20 @@ class Optimizer:
             self._parts.append((_numbers(group), self._part(group, assembly), assembly))
         self.param_groups.append(group)
 
+    def __repr__(self) -> str:
+        groups = ["".join(f"    {name}: {value}\n" for name, value in sorted(group.items()) if name != "params") for group in self.param_groups]
+        return f"{type(self).__name__} ({''.join(f'{chr(10)}Parameter Group {i}{chr(10)}{text}' for i, text in enumerate(groups))})"
+
     def _part(self, group: dict[str, Any], assembly: Any) -> Any:
         return _core.Optimizer(self._kind, assembly, _numbers(group), self._decay_vectors)
 
+    @autograd.enable_grad()
+    def _called(self, closure: Any) -> Any:
+        return closure() if closure else None
+
     def step(self, closure: Any = None) -> Any:
         """Updates all parameters that have a gradient. What closure() returns, which is called before, is the result."""
-        with autograd.enable_grad():
-            result = closure() if closure else None
+        result = self._called(closure)
         for i, (group, (numbers, part, assembly)) in enumerate(zip(self.param_groups, self._parts)):
             if _numbers(group) != numbers:  # with another option it continues from the same state
                 state, part = part.state_dict(), self._part(group, assembly)
@@ -131,8 +140,7 @@ class Adam(AdamW):  # type: ignore[misc, valid-type]
         return super()._part({**group, "weight_decay": 0.0}, assembly)
 
     def step(self, closure: Any = None) -> Any:
-        with autograd.enable_grad():
-            result = closure() if closure else None
+        result = self._called(closure)
         changed = [(p, p.grad, group["weight_decay"]) for group in self.param_groups for p in group["params"] if p.grad is not None]
         changed = [(p, grad, decay) for p, grad, decay in changed if decay]
         with autograd.no_grad():

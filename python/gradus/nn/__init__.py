@@ -125,6 +125,7 @@ if "MultiheadAttention" in globals():
             _core._named(weights, "ViewBackward0" if is_batch else "SqueezeBackward1")
         return output, weights
     globals()["MultiheadAttention"].forward = _attend_named
+    globals()["MultiheadAttention"].head_dim = property(lambda self: self.embed_dim // self.num_heads)
 
 
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
@@ -258,7 +259,7 @@ class _Stack(Module):
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
         self.norm = norm
 
-    def _run(self, x: Tensor, *others: Tensor, **masks: Any) -> Tensor:
+    def _run(self, x: Tensor, *others: Any, **masks: Any) -> Tensor:
         for layer in self.layers:
             x = layer(x, *others, **masks)
         return x if self.norm is None else self.norm(x)
@@ -267,15 +268,18 @@ class _Stack(Module):
 class TransformerEncoder(_Stack):
     """num_layers copies of a TransformerEncoderLayer, and a norm."""
 
-    def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
-        return self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
+    def __init__(self, encoder_layer: Layer, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Tensor:
+        return self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
 
 
 class TransformerDecoder(_Stack):
     """num_layers copies of a TransformerDecoderLayer, and a norm. The masks are those of the layer."""
 
-    def forward(self, tgt: Tensor, memory: Tensor, **masks: Any) -> Tensor:
-        return self._run(tgt, memory, **masks)
+    def forward(self, tgt: Tensor, *others: Any, **masks: Any) -> Tensor:
+        return self._run(tgt, *others, **masks)
 
 
 class Transformer(Module):
@@ -300,9 +304,9 @@ class Transformer(Module):
                             memory_key_padding_mask=memory_key_padding_mask)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """-inf above the diagonal, else 0."""
-        return _core.full((sz, sz), float("-inf")).triu(1)
+        return _core.full((sz, sz), float("-inf"), dtype, device).triu(1)
 
 
 __getattr__ = missing("torch.nn", globals())

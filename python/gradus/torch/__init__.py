@@ -41,6 +41,8 @@ for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functio
 __version__ = "1.13.0+gradus"
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 float, double, long = float32, float64, int64
+int8 = int16 = int32 = uint8 = short = int = int64  # the nearest that there is, as for arrays
+from_numpy = gradus.as_tensor  # which copies arrays of these dtypes
 Size = gradus.Size
 
 
@@ -121,6 +123,7 @@ def is_tensor(x: Any) -> builtins.bool:
 
 
 FloatTensor, DoubleTensor, LongTensor, BoolTensor = (functools.partial(_of_dtype, dtype) for dtype in (float32, float64, int64, bool))
+IntTensor = ByteTensor = LongTensor
 
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -148,6 +151,10 @@ def iinfo(dtype: Any) -> Any:
 def get_default_dtype() -> dtype:
     """float32."""
     return float32
+
+
+def use_deterministic_algorithms(mode: builtins.bool, warn_only: builtins.bool = False) -> None:
+    """All are."""
 
 
 cosine_similarity = nn.functional.cosine_similarity
