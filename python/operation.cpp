@@ -110,7 +110,7 @@ void name_result(const Operation& op, PyObject* const* values, PyObject* result)
                      : op.rule == "tensor"  ? is_tensor(values[op.arguments.size() - 1])
                      : op.rule == "loss"    ? loss_kind(values)
                      : op.rule == "copy"    ? y.impl()->storage != tensor_of(values[0]).impl()->storage
-                     : op.rule == "product" ? (y.dim() > 1    ? 0
+                     : op.rule == "product" ? (y.dim() > 1    ? 4 * (dims(1) == 1)
                                                : y.dim() == 0 ? 1
                                                : dims(1) == 1 ? 2
                                                               : 3)
@@ -129,6 +129,7 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
   PyObject* values[kMaxArguments] = {};
   const auto& arguments = op.arguments;
   py::object rest;
+  PyObject* out = nullptr;
   for (size_t i = 0; i < count; ++i) {
     if (i >= arguments.size()) refuse_call(op, concat("takes ", arguments.size(), " arguments, got ", count));
     if (arguments[i].rest) {
@@ -140,7 +141,8 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
   }
   for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k) {
     PyObject* const keyword = PyTuple_GET_ITEM(keywords, k);
-    PyObject*& value = values[place_of(op, keyword)];
+    const bool is_out = PyUnicode_CompareWithASCIIString(keyword, "out") == 0;
+    PyObject*& value = is_out ? out : values[place_of(op, keyword)];
     if (value) refuse_call(op, "got two values for '" + text_of(keyword) + "'");
     value = args[count + static_cast<size_t>(k)];
   }
@@ -155,12 +157,21 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
     become(values[0], tensor_of(result), op.name.c_str());
     result = Py_NewRef(values[0]);
   } else if (!arguments.empty()) {
+    for (size_t i = 0; is_tensor(result) && op.names.empty() && !op.detaches && i < arguments.size(); ++i)
+      if (is_tensor(values[i]) && tensor_of(values[i]).impl() == tensor_of(result).impl()) {
+        Py_DECREF(result);
+        return Py_NewRef(values[i]);  // as float() of float32: it keeps its name
+      }
     note_view(result, values[0], op.detaches);
     for (Py_ssize_t i = 0; PyTuple_Check(result) && i < PyTuple_GET_SIZE(result); ++i)
       note_view(PyTuple_GET_ITEM(result, i), values[0], op.detaches);
   }
   if (!op.names.empty() || PyTuple_Check(result)) name_result(op, values, result);
-  return result;
+  if (!out || out == Py_None) return result;
+  const auto owned = py::reinterpret_steal<py::object>(result);
+  if (!is_tensor(out) || !is_tensor(result)) refuse_call(op, "writes a tensor into out");
+  tensor_of(out).detach().copy_(tensor_of(result));
+  return Py_NewRef(out);
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {

@@ -252,12 +252,6 @@ py::object chosen(T condition, const std::optional<Operand>& a, const std::optio
   return py::tuple(py::cast(unbind(nonzero(condition), 1)));
 }
 
-Tensor reversed(T x) {
-  std::vector<N> dims(static_cast<size_t>(x.dim()));
-  std::iota(dims.rbegin(), dims.rend(), 0);
-  return x.permute(dims);
-}
-
 // In the dtype that the widest of them has.
 std::vector<Tensor> promoted(std::vector<Tensor> all) {
   const auto wider = [](T a, T b) {
@@ -304,12 +298,6 @@ Tensor median(T x) {
   const N last = x.numel() - 1;
   const bool is_nan = is_floating(x.dtype()) && last >= 0 && std::isnan(sorted.detach().at({last}));
   return sorted.select(0, is_nan ? last : last / 2);
-}
-
-Tensor flipped(T x, I dims) {
-  Tensor y = x;
-  for (const N d : dims.values) y = index_select(y, d, arange(static_cast<double>(y.size(d) - 1), -1, -1));
-  return y;
 }
 
 Tensor copied(T x) {
@@ -475,14 +463,14 @@ void add_operations(Table& t) {
   t("+one_hot(tensor, num_classes=-1)", of<one_hot>);
   // -- views
   t("t(input) T0", [](T x) { if (x.dim() > 2) fail("t", "needs a matrix, got ", x.dim(), " dimensions."); return x.dim() < 2 ? x : x.mT(); });
-  t("@T(input)", of<reversed>);
+  t("@T(input)", [](T x) { std::vector<N> dims(static_cast<size_t>(x.dim())); std::iota(dims.rbegin(), dims.rend(), 0); return x.permute(dims); });
   t("@mT(input)", [](T x) { return x.mT(); });
   t(".view(input, *shape)", of<view>);
   t("broadcast_to(input, size)", [](T x, S size) { return x.expand(size); });
   t(".view_as(input, other)", [](T x, T other) { return view(x, other.shape()); });
   t(".expand_as(input, other)", [](T x, T other) { return x.expand(other.shape()); });
   t(".repeat(input, *repeats) Repeat0", of<repeated>);
-  t("flip(input, *dims) Flip0", of<flipped>);
+  t("flip(input, *dims) Flip0", [](Tensor x, I dims) { for (const N d : dims.values) x = index_select(x, d, arange(static_cast<double>(x.size(d) - 1), -1, -1)); return x; });
   t("flatten ravel(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
   t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
   t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });

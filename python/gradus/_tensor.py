@@ -232,7 +232,6 @@ def _unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return _core._named(movedim(_core.stack(parts, dimension % self.dim()), dimension % self.dim() + 1, -1), "UnfoldBackward0")
 
 
-
 def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     """Several dimensions in place of one; one size may be -1."""
     dim = dim % self.dim()

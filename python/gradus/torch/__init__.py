@@ -153,6 +153,32 @@ def get_default_dtype() -> dtype:
     return float32
 
 
+class Complex:
+    """Complex numbers, whose parts are the last dimension of a tensor: to be multiplied, indexed and reshaped, as rotary embeddings do."""
+
+    def __init__(self, parts: Tensor) -> None:
+        self.parts, self.real, self.imag = parts, parts[..., 0], parts[..., 1]
+        self.shape, self.ndim, self.size = self.real.shape, self.real.ndim, self.real.size
+
+    def __mul__(self, other: Any) -> Complex:
+        if not isinstance(other, Complex):
+            return Complex(self.parts * (other.unsqueeze(-1) if isinstance(other, Tensor) else other))
+        return complex(self.real * other.real - self.imag * other.imag, self.real * other.imag + self.imag * other.real)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **options: complex(*(getattr(x, name)(*args, **options) for x in (self.real, self.imag)))
+
+    def __getitem__(self, key: Any) -> Complex:
+        return complex(self.real[key], self.imag[key])
+
+
+view_as_complex, view_as_real = Complex, lambda input: input.parts
+complex = lambda real, imag: Complex(gradus.stack([real, imag], -1))
+polar = lambda abs, angle: complex(abs * angle.cos(), abs * angle.sin())
+
+
 def use_deterministic_algorithms(mode: builtins.bool, warn_only: builtins.bool = False) -> None:
     """All are."""
 

@@ -42,6 +42,9 @@ print(F.cross_entropy(logits, labels, label_smoothing=0.1), F.cross_entropy(logi
 v = Variable(torch.ones(2), requires_grad=True)
 (v * v).sum().backward()
 print(v, v.grad, Variable(labels), v.is_cuda, v.to("cpu", non_blocking=True) is v, nn.Linear(1, 1).to("cpu", non_blocking=True))
+product = torch.empty(2, 2)
+print(torch.matmul(torch.ones(2, 3), torch.ones(3, 2), out=product) is product, product, torch.add(product, 1, out=product), product)
+print(torch.rand(2, 3, 4, requires_grad=True) @ torch.rand(4), torch.rand(2, 3, 4).matmul(weight[0, 0] * torch.ones(4)))
 try:
     torch.optim.Adam(p for p in nn.ReLU().parameters())
 except ValueError as error:
