@@ -432,6 +432,8 @@ void add_operations(Table& t) {
   t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
   t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
   t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
+  t(":var_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) VarMean0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{var(x, dim.values, n.value_or(unbiased), keep), mean(x, dim.values, keep)}; });
+  t(":std_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) StdMean0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{stddev(x, dim.values, n.value_or(unbiased), keep), mean(x, dim.values, keep)}; });
   t("max(input, dim=None, keepdim=False) dim:Max1|Max0|Maximum0", of<extreme<max, maximum, max>>);
   t("min(input, dim=None, keepdim=False) dim:Min1|Min0|Minimum0", of<extreme<min, minimum, min>>);
   t("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });

@@ -68,6 +68,17 @@ class StepLR(LRScheduler):
         return lr * self.gamma if self.last_epoch > 0 and self.last_epoch % self.step_size == 0 else lr
 
 
+class MultiStepLR(StepLR):
+    """Times gamma at each of these steps."""
+
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1) -> None:
+        self.milestones = milestones
+        super().__init__(optimizer, 1, gamma)
+
+    def _next(self, base: float, lr: float) -> float:
+        return lr * self.gamma ** self.milestones.count(self.last_epoch)
+
+
 class ExponentialLR(StepLR):
     """Times gamma every step."""
 

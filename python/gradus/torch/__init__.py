@@ -31,9 +31,29 @@ utils = types.ModuleType(f"{__name__}.utils", "torch.utils: data sets and batche
 utils.data = data  # type: ignore[attr-defined]
 _parameter = types.ModuleType(f"{__name__}.nn.parameter", "torch.nn.parameter: Parameter.")
 _parameter.Parameter = nn.Parameter  # type: ignore[attr-defined]
+nn.parameter = types.SimpleNamespace(Parameter=nn.Parameter)  # type: ignore[attr-defined]
 _rnn = types.ModuleType(f"{__name__}.nn.utils.rnn", "torch.nn.utils.rnn: pad_sequence.")
 _rnn.pad_sequence = nn.utils.pad_sequence  # type: ignore[attr-defined]
-linalg = types.SimpleNamespace(norm=gradus.norm, vector_norm=lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
+
+
+class _Linalg:
+    """Norms, and NumPy's functions of matrices (svd, qr, inv, solve, eigh, det, matrix_rank), without gradients."""
+
+    norm = staticmethod(gradus.norm)
+    vector_norm = staticmethod(lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(importlib.import_module("numpy.linalg"), name)
+
+        def applied(*args: Any, **options: Any) -> Any:
+            found = function(*(x.numpy() if isinstance(x, Tensor) else x for x in args), **options)
+            return tuple(map(tensor, found)) if isinstance(found, tuple) else tensor(found)
+        return applied
+
+
+linalg = _Linalg()
+svd = lambda input: (lambda u, s, vh: (u, s, vh.mT))(*linalg.svd(input, full_matrices=False))
+inverse, det = linalg.inv, linalg.det
 for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
                      "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
@@ -95,6 +115,8 @@ def seed() -> builtins.int:
     return _seed
 
 
+random = types.SimpleNamespace(manual_seed=manual_seed)
+compile, set_float32_matmul_precision = lambda model, **_: model, lambda precision: None  # which change no result
 get_rng_state, set_rng_state, discard = default_generator.get_state, default_generator.set_state, default_generator.discard
 
 
@@ -117,19 +139,8 @@ def raw32(n: builtins.int) -> Tensor:
 
 # -- functions and names that gradus spells otherwise
 
-def is_tensor(x: Any) -> builtins.bool:
-    """Whether x is a tensor."""
-    return isinstance(x, Tensor)
-
-
 FloatTensor, DoubleTensor, LongTensor, BoolTensor = (functools.partial(_of_dtype, dtype) for dtype in (float32, float64, int64, bool))
 IntTensor = ByteTensor = LongTensor
-
-
-def std_mean(input: Tensor, dim: Any = None, unbiased: builtins.bool = True, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
-    both = gradus.std(input, dim, unbiased, keepdim), gradus.mean(input, dim, keepdim)
-    return tuple(_core._named(x, "StdMeanBackward0") for x in both)  # type: ignore[return-value]
 
 
 def finfo(dtype: Any = float32) -> Any:
@@ -146,11 +157,6 @@ def iinfo(dtype: Any) -> Any:
     if dtype is not int64:
         raise TypeError(f"iinfo takes int64, got {dtype}. Hint: finfo takes floating-point dtypes.")
     return types.SimpleNamespace(bits=64, max=2**63 - 1, min=-2**63)
-
-
-def get_default_dtype() -> dtype:
-    """float32."""
-    return float32
 
 
 class Complex:
@@ -179,11 +185,9 @@ complex = lambda real, imag: Complex(gradus.stack([real, imag], -1))
 polar = lambda abs, angle: complex(abs * angle.cos(), abs * angle.sin())
 
 
-def use_deterministic_algorithms(mode: builtins.bool, warn_only: builtins.bool = False) -> None:
-    """All are."""
-
-
 cosine_similarity = nn.functional.cosine_similarity
+is_tensor, get_default_dtype = lambda x: isinstance(x, Tensor), lambda: float32
+use_deterministic_algorithms = lambda mode, warn_only=False: None
 inference_mode = gradus.no_grad
 cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=manual_seed, manual_seed_all=manual_seed)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),

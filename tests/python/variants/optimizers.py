@@ -99,7 +99,7 @@ class Noam(schedules._LRScheduler):
 for make in (lambda o: schedules.LinearLR(o, 0.1, total_iters=4), lambda o: schedules.LinearLR(o), lambda o: schedules.LinearLR(o, 1.0, 0.5, 3),
              lambda o: schedules.SequentialLR(o, [schedules.LinearLR(o, 0.1, total_iters=3), schedules.CosineAnnealingLR(o, 5)], [3]),
              lambda o: schedules.SequentialLR(o, [schedules.ExponentialLR(o, 0.9), schedules.LinearLR(o, 0.5, total_iters=2), schedules.StepLR(o, 2)], [2, 5]),
-             lambda o: Noam(o, 3)):
+             lambda o: schedules.MultiStepLR(o, milestones=[2, 5], gamma=0.5), lambda o: Noam(o, 3)):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
     scheduler, rates = make(optimizer), []
     for _ in range(9):
