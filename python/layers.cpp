@@ -211,7 +211,7 @@ void add_layers(Table& t) {
   l(":_call_LSTM(layer, input, hx=None, generator=None)", of<call_lstm>);
   l(":_call_MultiheadAttention(layer, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False, generator=None)", of<call_attention>);
   l(":_call_TransformerEncoderLayer(layer, src, src_mask=None, src_key_padding_mask=None, is_causal=False, generator=None)", [](const Made& layer, T x, T mask, T padding, B causal, G g) { return py::cast(called<nn::TransformerEncoderLayer>(layer, g, x, nn::EncoderMasks{mask, padding, causal})); });
-  l(":_call_TransformerDecoderLayer(layer, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, generator=None)", [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, G g) { return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding})); });
+  l(":_call_TransformerDecoderLayer(layer, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, tgt_is_causal=False, generator=None)", [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, B causal, G g) { return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding, causal})); });
 #endif
   // -- initial values
   Table i = t.part("init");

@@ -67,13 +67,21 @@ Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_gr
 Tensor countable(T x) { return x.dtype() == DType::boolean ? x.to(DType::int64) : x; }  // of bool, sums count
 Tensor truth(T x) { return ne(x, 0.0).to(DType::int64); }
 
-// draw(shape), whose elements are in the order of those of x in memory.
+// draw(shape, is_packed), whose elements are in the order of those of x in memory.
 template <class F>
-Tensor in_order_of(T x, const F& draw) {
+Tensor in_order_of(T x, const F& draw, bool is_packed = true) {
   for (int d = 1; d < x.dim(); ++d)
-    if (x.strides()[d] > x.strides()[d - 1])
-      return in_order_of(x.transpose(d - 1, d), draw).transpose(d - 1, d);
-  return draw(x.shape());
+    if (x.strides()[d - 1] != 0 && x.strides()[d] > x.strides()[d - 1])
+      return in_order_of(x.transpose(d - 1, d), draw, false).transpose(d - 1, d);
+  return draw(x.shape(), is_packed);
+}
+// Numbers of the normal distribution. PyTorch draws 16 or more at once if their tensor is packed.
+Tensor normals(S size, bool is_packed, D mean, D std, G g, DType dtype) {
+  if (is_packed || size.numel() < 16) return normal(size, mean, std, g, dtype);
+  std::vector<Tensor> parts;
+  for (N left = size.numel(); left > 0; left -= 15)
+    parts.push_back(normal({std::min<N>(left, 15)}, mean, std, g, dtype));
+  return cat(parts, 0).reshape(size);
 }
 
 // A number as a tensor without dimensions, of the dtype that the other operand gives it.
@@ -265,12 +273,6 @@ std::vector<Tensor> promoted(std::vector<Tensor> all) {
   return all;
 }
 
-Tensor vstack(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> rows;
-  for (T x : tensors) rows.push_back(x.dim() > 1 ? x : x.reshape({1, -1}));
-  return cat(promoted(rows), 0);
-}
-
 // The product along a dimension, or of all elements if `dim` is empty.
 Tensor product(T x, OptionalN dim, B keep) {
   if (!dim) return product(x.reshape({-1}), 0, false);
@@ -331,10 +333,6 @@ py::object item(py::handle self) {
   const Tensor& x = tensor_of(self.ptr());
   static_cast<void>(x.item());  // throws unless there is one
   return dispatch_any(x.dtype(), [&]<class E>() -> py::object { return py::cast(x.data<E>()[0]); });
-}
-
-std::string op_of(T x) {
-  return !x.requires_grad() || x.impl()->node->is_leaf() ? "" : std::string(x.impl()->node->op);
 }
 
 // The tensor, of which `name` is printed as grad_fn: of operations that Python composes.
@@ -451,7 +449,7 @@ void add_operations(Table& t) {
   t(":cat concat concatenate(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return cat(promoted(all), dim); });
   t(":stack(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return stack(promoted(all), dim); });
   t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(promoted(all), !all.empty() && all[0].dim() > 1); });
-  t(":vstack(tensors) Cat0", of<vstack>);
+  t(":vstack(tensors) Cat0", [](std::vector<Tensor> all) { for (Tensor& x : all) x = x.dim() > 1 ? x : x.reshape({1, -1}); return cat(promoted(all), 0); });
   t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape()); return x.expand(shape).index({mask.expand(shape)}); });
   t("roll(input, shifts, dims=()) Roll0", of<rolled>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
@@ -499,9 +497,9 @@ void add_operations(Table& t) {
   t(".copy_(input, source)", [](py::handle x, T source) { write(x, source, "copy_"); return x; });
   t(".fill_(input, value)", [](py::handle x, O value) { write(x, value.tensor.defined() ? value.tensor : filled_with({}, value, tensor_of(x.ptr()).dtype()), "fill_"); return x; });
   t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
-  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return uniform(size, a, b, g, x.dtype()); })); return x; });
-  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return normal(size, mean, std, g, x.dtype()); })); return x; });
-  t(".exponential_(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { x.detach().copy_(in_order_of(x, [&](S size) { return exponential(size, g, x.dtype()); }) / rate); return x; });
+  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return uniform(size, a, b, g, x.dtype()); })); return x; });
+  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return normals(size, x.is_contiguous(), mean, std, g, x.dtype()); })); return x; });
+  t(".exponential_(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return exponential(size, g, x.dtype()); }) / rate); return x; });
   // -- layers and losses
   t("+rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
   t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) loss:NllLoss0|Add0|Div1", of<cross_entropy_of>);
@@ -531,8 +529,8 @@ void add_operations(Table& t) {
   t(":ones_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(ones(x.shape(), or_of(dtype, x)), grad); });
   t(":empty_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(empty(x.shape(), or_of(dtype, x)), grad); });
   t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(x.shape(), value, or_of(dtype, x)), grad); });
-  t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size) { return rand(size, g, or_of(dtype, x)); }), grad); });
-  t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size) { return randn(size, g, or_of(dtype, x)); }), grad); });
+  t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size, bool) { return rand(size, g, or_of(dtype, x)); }), grad); });
+  t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)", [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size, bool packed) { return normals(size, packed, 0, 1, g, or_of(dtype, x)); }), grad); });
   t(".new_zeros(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(zeros(size, or_of(dtype, x)), grad); });
   t(".new_ones(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(ones(size, or_of(dtype, x)), grad); });
   t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(size, value, or_of(dtype, x)), grad); });
@@ -557,8 +555,8 @@ void add_operations(Table& t) {
   t("@shape(input)", [](T x) { return x.shape(); });
   t("@ndim(input)", [](T x) { return x.dim(); });
   t("@dtype(input)", [](T x) { return x.dtype(); });
-  t("@grad_fn(input)", [](T x) { const std::string op = op_of(x); return op.empty() ? std::optional<std::string>() : op; });
-  t("@is_leaf(input)", [](T x) { return op_of(x).empty(); });
+  t("@grad_fn(input)", [](T x) { return x.requires_grad() && !x.impl()->node->is_leaf() ? std::optional(std::string(x.impl()->node->op)) : std::nullopt; });
+  t("@is_leaf(input)", [](T x) { return !x.requires_grad() || x.impl()->node->is_leaf(); });
   t("@_version(input)", [](T x) { return x.impl()->storage->version(); });
   t("@requires_grad(input)", [](T x) { return x.requires_grad(); });
   t("=requires_grad(input, on)", [](py::handle x, B on) { set_requires_grad(x.ptr(), on); });

@@ -46,7 +46,7 @@ class _Linalg:
         function = getattr(importlib.import_module("numpy.linalg"), name)
 
         def applied(*args: Any, **options: Any) -> Any:
-            found = function(*(x.numpy() if isinstance(x, Tensor) else x for x in args), **options)
+            found = function(*((x if _core.is_grad_enabled() else x.detach()).numpy() if isinstance(x, Tensor) else x for x in args), **options)
             return tuple(map(tensor, found)) if isinstance(found, tuple) else tensor(found)
         return applied
 

@@ -68,3 +68,6 @@ print(torch.var_mean(square, dim=-1, unbiased=False), torch.std_mean(square, 0, 
 torch.random.manual_seed(seed=3)
 print(torch.rand(2), nn.parameter.Parameter(torch.ones(1)), torch.get_default_dtype())
 print(low.float() is low, low.contiguous() is low, F.dropout(low, 0.5, training=False) is low, nn.Dropout(0.5).eval()(low) is low, low.detach() is low, low.view(4, 3) is low)
+turned = torch.zeros(2, 5, 4).transpose(1, 2)
+torch.manual_seed(5)
+print(torch.randn_like(turned), turned.normal_(), torch.rand_like(torch.zeros(3, 1).expand(3, 2)), torch.randn_like(torch.zeros(4).expand(5, 4)), F.dropout(torch.ones(3, 2).T, 0.5))
