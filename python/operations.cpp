@@ -445,7 +445,7 @@ void add_operations(Table& t) {
   t("addmm baddbmm(input, mat1, mat2, beta=1, alpha=1) Addmm0", [](T x, T a, T b, D beta, D alpha) { return x * beta + matmul(a, b) * alpha; });
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
   t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
-  // -- joining and indexing; cat and stack take several dtypes, in place of the rows of operations.def
+  // -- joining and indexing; cat, stack and sort, and relu above, are in place of the rows of operations.def
   t(":cat concat concatenate(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return cat(promoted(all), dim); });
   t(":stack(tensors, dim=0)", [](const std::vector<Tensor>& all, N dim) { return stack(promoted(all), dim); });
   t(":hstack(tensors) Cat0", [](const std::vector<Tensor>& all) { return cat(promoted(all), !all.empty() && all[0].dim() > 1); });

@@ -9,7 +9,7 @@ void check_targets(std::string_view op, const Tensor& target, int64_t classes, i
   const int64_t* t = packed.data<int64_t>();
   for (int64_t i = 0; i < packed.numel(); ++i)
     if (t[i] != ignore_index && (t[i] < 0 || t[i] >= classes))
-      fail(op, "target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
+      throw PlaceError("[", op, "] target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
 }
 
 void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index) {

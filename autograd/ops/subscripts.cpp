@@ -79,8 +79,8 @@ Tensor wrapped(const Tensor& index, int64_t size, int dim) {
   int64_t* values = out.mutable_data<int64_t>();
   for (int64_t i = 0, n = out.numel(); i < n; ++i) {
     if (values[i] < -size || values[i] >= size)
-      fail("index", "index ", values[i], " (element ", i, ") of dim ", dim, " is outside [", -size, ", ",
-           size - 1, "].");
+      throw PlaceError("[index] index ", values[i], " (element ", i, ") of dim ", dim, " is outside [", -size,
+                       ", ", size - 1, "].");
     if (values[i] < 0) values[i] += size;
   }
   return out;

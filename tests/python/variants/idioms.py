@@ -71,3 +71,8 @@ print(low.float() is low, low.contiguous() is low, F.dropout(low, 0.5, training=
 turned = torch.zeros(2, 5, 4).transpose(1, 2)
 torch.manual_seed(5)
 print(torch.randn_like(turned), turned.normal_(), torch.rand_like(torch.zeros(3, 1).expand(3, 2)), torch.randn_like(torch.zeros(4).expand(5, 4)), F.dropout(torch.ones(3, 2).T, 0.5))
+for wrong in (lambda: nn.Embedding(3, 2)(torch.tensor([3])), lambda: F.cross_entropy(low, torch.tensor([0, 3, 1, 1])), lambda: low[torch.tensor([5])], lambda: low[[0, 4]]):
+    try:
+        wrong()
+    except IndexError:
+        print("no such place")
