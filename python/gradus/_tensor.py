@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import array
 import functools
+import html
 import math
 import operator
 from typing import Any, Callable, Optional
@@ -259,6 +260,22 @@ def _numpy(self: Tensor) -> Any:
     return numpy.asarray(memoryview(self))  # type: ignore[arg-type]
 
 
+def _repr_html(self: Tensor) -> str:
+    """For notebooks: a table of a matrix with up to 20 rows and columns, with a colour for each number."""
+    if self.dim() != 2 or max(self.shape) > 20 or not self.dtype.is_floating_point or self.numel() == 0:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+    rows = self.tolist()
+    most = max((abs(x) for row in rows for x in row if abs(x) < math.inf), default=0.0) or 1.0
+
+    def cell(x: float) -> str:
+        share = min(abs(x) / most, 1.0) if x == x else 0.0
+        colour = f"rgba({'214,69,65' if x < 0 else '31,119,180'},{0.5 * share:.2f})"
+        return f'<td style="background:{colour};text-align:right">{x:.4g}</td>'
+
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    return f"<table>{body}</table><small>{self.dtype.name} {tuple(self.shape)}</small>"
+
+
 def _bool(self: Tensor) -> bool:
     if self.numel() != 1:
         raise Error(f"[bool] the truth of a tensor is that of its only element, got shape {tuple(self.shape)}. "
@@ -336,7 +353,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "scatter_": _scatter_value, "__array_ufunc__": _array_ufunc,
     "to": _to, "numpy": _numpy, "tolist": lambda self: memoryview(self.detach()).tolist(), "cpu": lambda self: self,
     "new_tensor": lambda self, data, dtype=None: tensor(data, dtype or self.dtype), "repeat_interleave": repeat_interleave, "allclose": allclose, "equal": equal, "isclose": isclose, "dot": _dot,
-    "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
+    "_repr_html_": _repr_html, "__deepcopy__": _deepcopy, "__contains__": lambda self, x: bool((self == x).any()),
     "__format__": lambda self, spec: format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec),
     "__pos__": lambda self: self, "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": lambda self: iter(self.unbind(0) if _len(self) else ()),
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),

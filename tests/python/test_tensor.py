@@ -115,7 +115,8 @@ class Basics(unittest.TestCase):
         self.assertIn("grad_fn=<MulBackward0>", repr(x * 2))
         self.assertEqual(str(x.shape), "torch.Size([2, 2])")
         self.assertEqual(f"{tensor(2.5):.2f}", "2.50")
-        self.assertFalse(hasattr(x, "_repr_html_"))  # notebooks show this text, as PyTorch's
+        self.assertIn("<td", x._repr_html_())
+        self.assertIn("<pre>tensor([1, 2])", tensor([1, 2])._repr_html_())
 
     def test_copies(self):
         x = tensor([1.0, 2.0], requires_grad=True)
