@@ -231,7 +231,7 @@ void ChatFormat::check(const std::vector<Message>& messages) const {
       refuse(takes_system ? "be of system, user or assistant" : "be of user or assistant");
     if (row.alternates && i >= first && one.role != ((i - first) % 2 == 0 ? "user" : "assistant"))
       refuse("be of user and assistant in turns");
-    if (one.reasoning && (!row.thinks || one.role != "assistant"))
+    if (!one.reasoning.value_or("").empty() && (!row.thinks || one.role != "assistant"))
       refuse("have no reasoning_content, which only answers in qwen3 have");
   }
 }

@@ -39,13 +39,13 @@ Message message_of(const files::Field& one) {
 
 Records::Record record_of(const files::Field& line) {
   const auto text = [&](const char* key) { return std::string(line.at(key).text()); };
-  if (line.has("messages")) {
+  if (line.given("messages")) {
     check_members(line, {"messages"});
     std::vector<Message> messages;
     for (const files::Field& one : line.at("messages").items()) messages.push_back(message_of(one));
     return {.kind = Records::Kind::conversation, .messages = std::move(messages)};
   }
-  if (line.has("prompt")) {
+  if (line.given("prompt")) {
     check_members(line, {"prompt", "completion"});
     return {.kind = Records::Kind::question,
             .messages = {{"user", text("prompt")}, {"assistant", text("completion")}}};

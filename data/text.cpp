@@ -15,8 +15,10 @@ namespace fs = std::filesystem;
 constexpr const char* kConvert = "iconv -f UTF-16 -t UTF-8 converts it.";
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // the byte order mark U+FEFF
 
-enum class Content { text, json, utf16, examples };
+enum class Content { text, json, utf16, zeros, examples };
 Content content_of(const Source& source);
+constexpr const char* kContents[] = {"", "looks like JSON", "looks like UTF-16", "has zero bytes",
+                                     "looks like JSON"};
 
 /// ".txt" for "A.TXT".
 std::string extension(const fs::path& path) {
@@ -125,8 +127,8 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
     if (rules.characters && content == Content::utf16)
       fail("text", source.name, " must be UTF-8, got what looks like UTF-16. Hint: ", kConvert);
     if (content != Content::text && result.other.empty())
-      result.other = concat(source.name, " was read as plain text, although it looks like ",
-                            content == Content::utf16 ? "UTF-16" : "JSON");
+      result.other = concat(source.name, " was read as plain text, although it ",
+                            kContents[static_cast<size_t>(content)]);
   }
   if (!rules.characters) return result;
 
@@ -166,6 +168,8 @@ Source read_source(const fs::path& path, bool may_be_empty) {
     fail("text", source.name, " must be readable, got '", e.reason(), "'.");
   }
   if (source.bytes.empty() && !may_be_empty) fail("text", source.name, " must have text in it, got none.");
+  if (const std::string other = files::other_file(source.bytes.substr(0, 64)); other.starts_with("a pointer"))
+    fail("text", source.name, " must be a text, got ", other);
   return source;
 }
 
@@ -216,6 +220,8 @@ Content content_of(const Source& source) {
   const std::string end = extension(source.path);
   if (end == ".jsonl" || end == ".ndjson" || end == ".json") return Content::examples;
   if (is_utf16(source.bytes)) return Content::utf16;
+  constexpr size_t kLookedBytes = 4096;
+  if (source.bytes.substr(0, kLookedBytes).find('\0') != source.bytes.npos) return Content::zeros;
   const auto is_known = [&](std::string_view key) {  // JSON in a .txt file may be text
     return key == "messages" || key == "prompt" || key == "text" || (end != ".txt" && !key.empty());
   };

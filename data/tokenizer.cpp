@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <numeric>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "gradus/data/kept_files.hpp"
@@ -85,18 +86,17 @@ std::optional<int32_t> Tokenizer::token_of(std::string_view text) const {
 }
 
 Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
-  const std::vector<int32_t> known = special_tokens();
+  std::unordered_set<std::string> known, others;
   std::vector<std::string> added;
-  for (const std::string& text : texts) {
-    const auto is_text = [&](int32_t token) { return text_of(token) == text; };
-    if (std::ranges::any_of(known, is_text)) continue;
-    if (std::ranges::find(added, text) != added.end()) continue;
-    if (text.empty() || !files::is_utf8(text) || token_of(text))
+  for (const int32_t token : special_tokens()) known.insert(text_of(token));
+  for (const std::string& text : texts)
+    if (known.insert(text).second) added.push_back(text);
+  if (added.empty()) return *this;
+  for (int32_t token = 0; token < vocab_size(); ++token) others.insert(text_of(token));
+  for (const std::string& text : added)
+    if (text.empty() || !files::is_utf8(text) || others.contains(text))
       fail("tokenizer", "a special token must have a text, in UTF-8, that no other token has, got ",
            files::in_quotes(text), ".");
-    added.push_back(text);
-  }
-  if (added.empty()) return *this;
   if (files_->texts.contains(kTokenizerJson))
     fail("tokenizer", "a tokenizer.json of another program must have the special token ",
          files::in_quotes(added[0]), ", got none.");

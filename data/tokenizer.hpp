@@ -97,8 +97,7 @@ class Tokenizer {
   /// The same, but the text of a special token becomes that token. Not for untrusted text, which could end a
   /// document with it.
   std::vector<int32_t> encode_with_specials(std::string_view text) const;
-  /// The tokens of a whole text as a model reads it: prefix(), then encode(text). Throws as
-  /// encode().
+  /// The tokens of a whole text as a model reads it: prefix(), then encode(text). Throws as encode().
   std::vector<int32_t> encode_from_start(std::string_view text) const;
   /// The text of `tokens`: decode(encode(text)) == text, byte for byte, and decode(a) + decode(b) == decode(a
   /// + b). Tokens of bytes and bpe may end within a character (see DecodeStream). Special tokens give their

@@ -2,6 +2,7 @@
 // tokenizer_json.cpp has tokenizer.json.
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
@@ -21,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMeta = "meta.pkl";
+constexpr size_t kMostEnds = 64;  // tokens or strings that end a text, for each of which a text is searched
 
 /// Reads the merges of a merges.txt: one per line, which ends in LF or CR LF, two tokens with a space between
 /// them. GPT-2's letters have no CR.
@@ -63,13 +65,15 @@ constexpr files::Harmless kOfGeneration[] = {
     {"do_sample temperature top_k top_p min_p top_h typical_p epsilon_cutoff eta_cutoff num_beams max_length "
      "num_beam_groups early_stopping penalty_alpha diversity_penalty repetition_penalty length_penalty "
      "encoder_repetition_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences "
-     "max_new_tokens min_length min_new_tokens max_time ",
+     "max_new_tokens min_length min_new_tokens max_time renormalize_logits ",
      "options of sampling, which have flags"},
     {"pad_token_id decoder_start_token_id ", "such tokens are not used"},
     {"transformers_version _from_model_config ", "they say where the file is from"},
     {"use_cache cache_implementation cache_config compile_config num_assistant_tokens trust_remote_code "
-     "num_assistant_tokens_schedule assistant_confidence_threshold prefill_chunk_size ",
+     "num_assistant_tokens_schedule assistant_confidence_threshold prefill_chunk_size disable_compile ",
      "they say how the same is computed"},
+    {"output_attentions output_hidden_states output_logits output_scores return_dict_in_generate ",
+     "they say what else is returned"},
 };
 
 /// The text of a token, which an object has as "content".
@@ -77,21 +81,6 @@ std::string_view token_text(const files::Field& token) {
   if (!token.is_object()) return token.text();
   for (const char* key : {"single_word", "lstrip", "rstrip"}) must_be_off(token, key);
   return token.at("content").text();
-}
-
-/// The number of a token. Throws Error if the vocabulary lacks it.
-int32_t known_token(const Tokenizer& tokenizer, const files::Field& token) {
-  const std::string_view text = token_text(token);
-  const std::optional<int32_t> number = tokenizer.token_of(text);
-  if (!number) token.refuse("must be a token of the vocabulary, got ", files::in_quotes(text), ".");
-  return *number;
-}
-
-/// The named token of a config, if it names one. Throws Error if the vocabulary lacks it.
-std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
-                                   std::string_view key) {
-  const std::optional<files::Field> name = config.given(key);
-  return name ? std::optional(known_token(tokenizer, *name)) : std::nullopt;
 }
 
 /// The template of a config, or that with the name default of a list.
@@ -104,8 +93,7 @@ std::string template_of(const files::Field& config) {
 }
 
 /// One or several values.
-std::vector<files::Field> values_of(const files::Field& config, std::string_view key) {
-  const auto values = config.given(key);
+std::vector<files::Field> values_of(const std::optional<files::Field>& values) {
   if (!values) return {};
   return values->is_list() ? values->items() : std::vector<files::Field>{*values};
 }
@@ -243,13 +231,48 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
         added[number] = token_text(token);
         const auto special = token.given("special");
         if (special && !special->flag() &&
-            (number >= vocab_size() || std::ranges::count(specials, number) > 0))
+            (number >= vocab_size() || std::ranges::binary_search(specials, number)))
           special->refuse("must be true, unless tokenizer.json has it as false.");
       }
   });
   Tokenizer result = with_added(added, folder);
-  const auto end_with = [&](int32_t token) {
+  std::unordered_map<std::string, int32_t> numbers;  // by texts
+  const auto known_token = [&](const files::Field& name) {
+    if (numbers.empty()) {
+      for (const int32_t token : result.special_tokens()) numbers.emplace(result.text_of(token), token);
+      for (int32_t token = 0; token < result.vocab_size(); ++token)
+        numbers.emplace(result.text_of(token), token);
+    }
+    const auto number = numbers.find(std::string(token_text(name)));
+    if (number == numbers.end())
+      name.refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(name)), ".");
+    return number->second;
+  };
+  const auto end_with = [&](int32_t token, const files::Field& place) {
     if (std::ranges::find(files->eos, token) == files->eos.end()) files->eos.push_back(token);
+    if (files->eos.size() > kMostEnds) place.refuse("must be one of at most ", kMostEnds, ".");
+  };
+  // Members whose names end so name tokens, alone, in a list or in an object. Texts are not padded.
+  const auto take_names = [&](const files::Field& config) {
+    for (const auto& [key, value] : config.members()) {
+      if (!(key.ends_with("_token") && key != "pad_token") && !key.ends_with("special_tokens")) continue;
+      if (value.is_object() && !value.has("content"))
+        for (const auto& [name, one] : value.members()) (void)known_token(one);
+      else if (!value.is_null() && !value.is_flag())
+        for (const files::Field& one : values_of(value)) (void)known_token(one);
+    }
+    for (const bool begins : {true, false}) {
+      const auto value = config.given(begins ? "bos_token" : "eos_token");
+      if (!value) continue;
+      const int32_t token = known_token(*value);
+      if (begins ? files->bos.value_or(token) != token : !files->eos.empty() && files->eos[0] != token)
+        value->refuse("must be that of ", kTokenizerConfig, ", got ", files::in_quotes(token_text(*value)),
+                      ".");
+      if (begins)
+        files->bos = token;
+      else
+        end_with(token, *value);
+    }
   };
   bool has_no_bos = false;  // which its own file says
   read(kTokenizerConfig, [&](const files::Field& config) {
@@ -262,14 +285,15 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     if (name && !files->texts.contains(kTokenizerJson) &&
         std::ranges::find(kClasses, name->text()) == std::end(kClasses))
       name->refuse("must be GPT2Tokenizer if there is no ", kTokenizerJson, ", got ", name->shown(), ".");
-    for (const files::Field& one : values_of(config, "additional_special_tokens"))
-      (void)known_token(result, one);
-    if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
+    take_names(config);
     has_no_bos = config.has("bos_token") && !files->bos;
-    const std::optional<int32_t> eos = named_token(result, config, "eos_token");
-    if (eos) end_with(*eos);
+    files->chat_template = template_of(config);
+  });
+  read(kSpecialTokens, take_names);
+  read(kTokenizerConfig, [&](const files::Field& config) {
     // In transformers, these classes add what the flags say; with the others the post_processor decides.
     constexpr std::string_view kObeying[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"};
+    const auto name = config.given("tokenizer_class");
     const bool obeys = name && std::ranges::any_of(kObeying, [&](std::string_view one) {
                          return name->text() == one || name->text() == concat(one, "Fast");
                        });
@@ -284,28 +308,8 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
       if (is_wanted && token) tokens.push_back(*token);
     };
     settle("add_bos_token", /*usual=*/true, files->bos, files->prefix);
-    settle("add_eos_token", /*usual=*/false, eos, files->suffix);
-    files->chat_template = template_of(config);
-  });
-  read(kSpecialTokens, [&](const files::Field& config) {
-    for (const auto& [key, value] : config.members()) {
-      // Texts are not padded.
-      if (value.is_null() || key == "pad_token") continue;
-      for (const files::Field& one : value.is_list() ? value.items() : std::vector<files::Field>{value})
-        (void)known_token(result, one);
-      if (key != "bos_token" && key != "eos_token") continue;
-      const int32_t token = known_token(result, value);
-      const std::optional<int32_t> known = key == "bos_token"   ? files->bos
-                                           : files->eos.empty() ? std::nullopt
-                                                                : std::optional(files->eos[0]);
-      if (known.value_or(token) != token)
-        value.refuse("must be that of ", kTokenizerConfig, ", got ", files::in_quotes(token_text(value)),
-                     ".");
-      if (key == "bos_token")
-        files->bos = token;
-      else
-        end_with(token);
-    }
+    settle("add_eos_token", /*usual=*/false,
+           files->eos.empty() ? std::nullopt : std::optional(files->eos[0]), files->suffix);
   });
   const bool is_of_model = !texts.contains(kGenerationConfig);
   bool has_ids = false;
@@ -313,8 +317,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     if (!is_of_model) {
       constexpr std::string_view kKnown[] = {"eos_token_id", "bos_token_id", "stop_strings"};
       files::check_members(config, kKnown, kOfGeneration, /*is_false_usual=*/true);
-      for (const files::Field& one : values_of(config, "stop_strings")) {
-        if (one.text().empty()) one.refuse("must not be empty.");
+      for (const files::Field& one : values_of(config.given("stop_strings"))) {
+        if (one.text().empty() || files->stop_strings.size() == kMostEnds)
+          one.refuse("must not be empty, nor one of more than ", kMostEnds, ".");
         files->stop_strings.emplace_back(one.text());
       }
     }
@@ -322,9 +327,9 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     const auto is_default = [&](const files::Field& id) {
       return id.integer() == 50256 && result.vocab_size() <= 50256;
     };
-    for (const files::Field& id : values_of(config, "eos_token_id")) {
+    for (const files::Field& id : values_of(config.given("eos_token_id"))) {
       if (is_default(id)) continue;
-      end_with(static_cast<int32_t>(id.integer(0, result.vocab_size() - 1)));
+      end_with(static_cast<int32_t>(id.integer(0, result.vocab_size() - 1)), id);
       has_ids = true;
     }
     const auto id = config.given("bos_token_id");

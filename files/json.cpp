@@ -335,7 +335,9 @@ std::string json_text(std::string_view text) {
 
 void must_be_off(const Field& object, std::string_view key) {
   const std::optional<Field> field = object.given(key);
-  if (!field || (field->is_flag() && !field->flag()) || (field->is_text() && field->text().empty())) return;
+  if (!field || (field->is_flag() && !field->flag()) || (field->is_text() && field->text().empty()) ||
+      (field->is_number() && field->number() == 0))
+    return;
   field->refuse("must be null or off, got ", field->shown(), ".");
 }
 

@@ -135,7 +135,7 @@ void check_members(const Field& object, std::span<const std::string_view> known,
 /// `text` as JSON, with quotes. Throws Error if it is not UTF-8.
 std::string json_text(std::string_view text);
 
-/// Throws Error unless the member is null, false, "" or missing, because it is not supported.
+/// Throws Error unless the member is null, false, 0, "" or missing, because it is not supported.
 void must_be_off(const Field& object, std::string_view key);
 
 }  // namespace gradus::files

@@ -1,5 +1,4 @@
-// Where the tests' own files lie. The build says so: __FILE__ is relative under compiler caches and prefix
-// maps.
+// Where the tests' own files lie, as the build says: __FILE__ is relative under caches and prefix maps.
 #pragma once
 
 #include <filesystem>

@@ -89,8 +89,7 @@ std::vector<Setting> make_settings() {
                                 {.traits = kStoredIfSet | kOfExamples, .choices = data::chat_format_names}),
       row<&Config::chat_tokens>(
           "chat-tokens", text, "",
-          "Add the special tokens of conversations to a tokenizer that is\nmade from the text, "
-          "as JSONL does",
+          "Add the special tokens of conversations to a tokenizer that is\nmade from the text, as JSONL does",
           {.traits = kStoredIfSet}),
       row<&Config::corpus>(
           "corpus", text, "NAME",

@@ -52,8 +52,7 @@ Tensor attention_scores(const Tensor& q, const Tensor& k, bool scaled = true);
 /// softmax over the last dimension of scores (..., T, S), with the mask (bool, broadcast; true: masked;
 /// undefined: none) applied according to the options.
 Tensor attention_weights(const Tensor& scores, const Tensor& mask, const SelfAttentionOptions& options);
-/// The context vector of one token: x_query (d_in), x (T, d_in), weights (d_in, d_out), used as x @ W ->
-/// (d_out).
+/// The context vector of a token: x_query (d_in), x (T, d_in), weights (d_in, d_out), as x @ W -> (d_out).
 Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_query, const Tensor& W_key,
                       const Tensor& W_value);
 

@@ -1,5 +1,4 @@
-// Pages of graphs: values, gradients and rules at each vertex, in any browser and without a network.
-// Thread-safe: no state.
+// Pages of graphs: values, gradients and rules at each vertex, for any browser. Thread-safe: no state.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// The pages of the lessons: the cells of a notebook, a layer whose numbers a reader changes, and questions.
-// Thread-safe: no state.
+// Pages of the lessons: cells of a notebook, a layer whose numbers change, questions. Thread-safe: no state.
 #pragma once
 
 #include <string>

@@ -131,8 +131,7 @@ struct PrintedComparison {
 };
 PrintedComparison compare_printed(std::string_view ours, std::string_view notebook);
 
-/// The difference between one variant of attention and the one that masks scores with -inf, on the same input
-/// and weights.
+/// The difference of a variant of attention from that which masks scores with -inf, on one input and weights.
 struct Agreement {
   std::string variant;
   nn::SelfAttentionOptions options;  ///< of the layer; the other variants have those of the reference

@@ -92,8 +92,7 @@ class Check {
     return u;
   }
 
-  // Looks at the rate of a gradient that passed: where no witness can judge, an error below the tolerance
-  // shows there.
+  // The rate of a gradient that passed: where no witness can judge, an error below the tolerance shows there.
   void compare_rate(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                     const std::string& where) {
     const double rate = falling_rate(direction, v, gx, options_.eps);

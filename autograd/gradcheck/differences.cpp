@@ -55,8 +55,7 @@ double size_of(const Numbers& values, const Numbers& weights) {
 
 // The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
 // in which nothing else is left (Hamming, 1973; More and Wild, 2011), but no less than that of the last
-// operation. Neighbours that are equal may be rounded to one value: those farther apart count too, until all
-// differ.
+// operation. Equal neighbours may be rounded to one value: those farther apart count too, until all differ.
 double rounding(Line& line, const Numbers& weights, double size, double eps) {
   double largest = 0;
   bool are_equal = true;

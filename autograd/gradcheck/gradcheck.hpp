@@ -85,8 +85,7 @@ struct GradcheckReport {
   std::string cause;
   /// The oldest op of the function whose rule is wrong, while those of its inputs are right.
   GradcheckOp wrong_op{};
-  /// Simpler inputs that fail too: elements set to 0 or 1, with any_shape also cut along dims. Empty if there
-  /// are none.
+  /// Simpler inputs that fail too, if any: elements set to 0 or 1, with any_shape also cut along dims.
   std::vector<Tensor> smallest;
   std::string smallest_message;        ///< those inputs, and the message of their check
   std::vector<GradcheckInput> inputs;  ///< each checked input, at each order

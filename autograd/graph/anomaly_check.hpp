@@ -9,8 +9,7 @@
 
 namespace gradus::autograd {
 
-/// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined input
-/// is unknown.
+/// Throws Error if `out`, of `op`, holds NaN or infinities that no input has. An undefined input is unknown.
 void check_value(std::string_view op, const Tensor& out, const std::vector<Tensor>& inputs);
 
 /// Whether gx, the result of a rule for gys, holds NaN, or infinities that no gy holds.

@@ -16,8 +16,7 @@ struct Axis {
   int64_t size, kernel, stride, padding, dilation, windows;
 };
 
-/// Calls f(place in the plane, element of the kernel, window) for all elements of windows that are no
-/// padding.
+/// Calls f(place in the plane, element of the kernel, window) for elements of windows that are no padding.
 template <class F>
 void for_each_element(const Axis& r, const Axis& c, F f) {
   for_each_index({r.windows, c.windows, r.kernel, c.kernel}, [&](const Sizes& i) {

@@ -69,8 +69,7 @@ struct Result {
                           {"values", x.to(DType::float64).to_vector<double>()}});
   }
 
-  /// The function for GradcheckOptions::inspect that adds the graph of a case to the page; null without
-  /// --html.
+  /// For GradcheckOptions::inspect: adds the graph of a case to the page; null without --html.
   std::function<void(const CheckedGraph&)> inspector(const GradcheckFlags& flags, const std::string& what) {
     if (flags.html.empty()) return nullptr;
     return [this, what](const CheckedGraph& graph) {

@@ -24,8 +24,7 @@ std::vector<std::string> suggested(const CLI::Option& option);
 /// Makes the option take these words only, and suggests them. Throws Error as check_choice() for others.
 CLI::Option* one_of(const CLI::App& verb, CLI::Option* option, const Words& words);
 
-/// Says which flags the help of a verb with many shows, besides --help; --help-all shows all. The flags must
-/// be there.
+/// Says which flags, which must be there, the help of a verb shows besides --help; --help-all shows all.
 void set_usual_flags(CLI::App& verb, const std::vector<std::string>& flags);
 /// The flags that set_usual_flags() named for this verb; empty if it was not called.
 std::set<const CLI::Option*> usual_flags(const CLI::App& verb);

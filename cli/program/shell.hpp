@@ -6,8 +6,7 @@
 
 namespace gradus::cli {
 
-/// `word` in the form in which a shell reads it back: bare if possible, else in quotes. Control characters
-/// are escaped.
+/// `word` in the form in which a shell reads it back: bare or in quotes. Control characters are escaped.
 std::string shell_word(std::string_view word);
 
 /// The same for a path: ./ precedes a leading dash.

@@ -29,8 +29,7 @@ void write_last_sample(const Messages& messages, bool json, const std::function<
 /// JSON lines on the standard output, one per event. A run continues if they cannot be written.
 class EventStream {
  public:
-  /// Writes the line. After the first failure it prints a note on the standard error stream and writes
-  /// nothing more.
+  /// Writes the line. After the first failure it prints a note on standard error and writes nothing more.
   void write(const std::string& line);
   /// Throws RunError, at the end of a run, if lines were lost, unless the reader has closed its end.
   void finish();

@@ -34,8 +34,7 @@ struct SamplingFlags {
   void settle();
 };
 
-/// Adds --tokens, --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --greedy, --draft and
-/// --seed.
+/// Adds --tokens, --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --greedy, --draft, --seed.
 void add_sampling_flags(CLI::App& verb, SamplingFlags& flags);
 
 /// Throws Error, naming `verb`, if the model of the folder is an ensemble.

@@ -69,8 +69,7 @@ int sample(SampleFlags flags, bool prompt_given) {
   else
     sample_session(
         tokenizer,
-        "Type how a text begins; an empty line leaves that to the model. Ctrl-C stops a text, Ctrl-D "
-        "ends.",
+        "Type how a text begins; an empty line leaves that to the model. Ctrl-C stops a text, Ctrl-D ends.",
         write);
   return kDone;
 }

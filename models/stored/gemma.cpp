@@ -55,7 +55,7 @@ void read_gemma_window(ConfigReader& root, DecoderConfig& to) {
 DecoderConfig read_gemma_config(ConfigReader& root) {
   DecoderConfig config{
       .arch = "gemma", .bias = false, .rope_theta = 1e6, .attention = architecture("gemma").attention};
-  config.attention.head_dim = 256;
+  config.attention.head_dim = 256, config.attention.window = kUsualWindow;
   read_rotary(root, true, "full_attention", config);
   read_gemma_window(root, config);
   const std::string size = std::to_string(config.attention.head_dim);

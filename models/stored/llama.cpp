@@ -36,23 +36,24 @@ std::string write_llama_config(const DecoderConfig& config) {
 /// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.
 void read_window(ConfigReader& root, std::string_view type, DecoderConfig& to) {
   const bool is_qwen = type == "qwen2" || type == "qwen3";
-  const auto in_use = is_qwen ? root.given("use_sliding_window") : std::nullopt,
+  const auto use = is_qwen ? root.given("use_sliding_window") : std::nullopt,
              from = is_qwen ? root.find("max_window_layers") : std::nullopt,
-             window = type == "llama" ? std::nullopt : root.given("sliding_window"),
+             window = type == "llama" ? std::nullopt : root.find("sliding_window"),
              kinds = root.given("layer_types");
-  int64_t first = 0;
-  if (window && (!is_qwen || (in_use && in_use->flag()))) {
-    to.attention.window = window->integer(1);
-    if (is_qwen) first = (from ? *from : root.at("max_window_layers")).integer();
-  } else {
-    first = to.n_layer;
+  const bool in_use = is_qwen ? use && use->flag() : type == "mistral";
+  int64_t first = to.n_layer;
+  if (in_use && (window ? !window->is_null() : to.block_size > kUsualWindow)) {
+    to.attention.window = window ? window->integer(1) : kUsualWindow;
+    first = is_qwen ? (from ? *from : root.at("max_window_layers")).integer() : 0;
   }
   // Newer files list the layers too.
   const std::vector<std::string> listed = kinds ? kinds->texts() : std::vector<std::string>();
-  for (size_t i = 0; i < listed.size(); ++i)
-    if (listed[i] != (static_cast<int64_t>(i) < first ? "full_attention" : "sliding_attention"))
-      kinds->refuse("must be full_attention below layer ", first, " and sliding_attention from it on, got ",
-                    listed[i], " at ", i, ".");
+  bool is_right = !kinds || std::ssize(listed) == to.n_layer;
+  for (int64_t i = 0; is_right && i < std::ssize(listed); ++i)
+    is_right = listed[static_cast<size_t>(i)] == (i < first ? "full_attention" : "sliding_attention");
+  if (!is_right)
+    kinds->refuse("must be full_attention below layer ", first, " and sliding_attention from it on, got ",
+                  "another list for ", to.n_layer, " layers.");
   if (first >= to.n_layer)
     to.attention.window = 0;
   else

@@ -96,8 +96,7 @@ std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& f
   return members;
 }
 
-/// The tensors of a file with a model of this config, in the layout that matches the names and shapes of
-/// `given`.
+/// The tensors of a file with a model of this config, in the layout whose names and shapes match `given`.
 StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
   const StoredForm& form = stored_form(config.arch);
   StoredLayout layout;

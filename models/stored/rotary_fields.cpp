@@ -50,10 +50,16 @@ void read_rope(ConfigReader& root, DecoderConfig& to, const char* kind) {
   // Newer files have one object, older ones rope_theta beside it.
   const auto newer = root.given("rope_parameters"), older = root.given("rope_scaling");
   if (!newer && !older) return;
+  if (newer && older) older->refuse("must not stand beside rope_parameters, got ", older->shown(), ".");
   const files::Field object = newer ? *newer : *older;
   ConfigReader fields(kind && object.has(kind) ? object.at(kind) : object);
+  const double beside = to.rope_theta;
   fields.read(theta, to);
+  if (root.given("rope_theta") && to.rope_theta != beside)
+    object.refuse("must have the rope_theta beside it, ", beside, ", got ", to.rope_theta, ".");
   const auto new_type = fields.find("rope_type"), old_type = fields.find("type");
+  if (new_type && old_type && new_type->shown() != old_type->shown())
+    old_type->refuse("must be the rope_type, ", new_type->shown(), ", got ", old_type->shown(), ".");
   const files::Field type = new_type ? *new_type : old_type ? *old_type : fields.at("type");
   fields.expect("partial_rotary_factor", {"1", "1.0", "null"});
   RopeScaling& s = to.attention.rope_scaling;

@@ -8,6 +8,8 @@
 
 namespace gradus::models {
 
+inline constexpr int64_t kUsualWindow = 4096;  ///< sliding_window where it is missing, as in transformers
+
 /// The fields of config.json that both have, as JSON.
 std::string rotary_fields(const DecoderConfig& config, std::string_view model_type);
 /// Reads them. `to` has the defaults; if `needs_kv_heads`, num_key_value_heads must be there. `kind`: see

@@ -32,8 +32,11 @@ std::string plain_name(std::string_view name) {
     name.remove_prefix(part.size());
     if (std::find(std::begin(kWrappers), std::end(kWrappers), part) == std::end(kWrappers)) plain += part;
   }
-  for (const std::string_view prefix : {kPeftPrefix, std::string_view("transformer.")})
-    if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
+  if (plain.starts_with(kPeftPrefix)) plain.erase(0, kPeftPrefix.size());
+  for (const char* begin : {"model.model.", "model.transformer.", "model.lm_head."})  // of a wrapper's model
+    if (plain.starts_with(begin)) plain.erase(0, std::string_view("model.").size());
+  if (constexpr std::string_view kInner = "transformer."; plain.starts_with(kInner))
+    plain.erase(0, kInner.size());
   return plain;
 }
 

@@ -10,8 +10,7 @@ struct NamedOp {
   Tensor (*f)(const Tensor& x);
 };
 
-/// f and its gradient in float32, with those in float64 as the oracle, whose gradient is composed of public
-/// ops.
+/// f and its gradient in float32, with those in float64, composed of public ops, as the oracle.
 inline void check_against_float64(const NamedOp& c, const Tensor& x, double tolerance,
                                   bool create_graph = false) {
   const auto run = [&](const Tensor& at, bool composed) {

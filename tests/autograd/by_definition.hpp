@@ -15,8 +15,7 @@ inline double tolerance_of(const autograd::TracedCall& call) {
   return call.outputs[0].dtype() == DType::float64 ? 1e-13 : 1e-5;
 }
 
-/// The largest difference of a call from its definition, relative to the largest input and at least 1;
-/// infinite for a call without definition.
+/// The largest difference of a call from its definition, relative to the largest input; infinite without one.
 inline double error_of_call(const autograd::TracedCall& call) {
   reference::Replay<double> replay;
   if (!replay.run(call) || !replay.has(call.outputs[0])) return INFINITY;

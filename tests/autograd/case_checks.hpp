@@ -129,8 +129,7 @@ inline void check_no_anomaly(const std::vector<GradcheckCase>& cases) {
   }
 }
 
-/// Every operation names itself when one of its tensors is undefined, or does without it; not so `others`,
-/// "op place".
+/// Each operation names itself if a tensor of its is undefined, or does without; not so `others`, "op place".
 inline void check_undefined(const std::vector<GradcheckCase>& cases, const std::set<std::string>& others) {
   std::map<std::string, bool> is_answered;  // by operation and place among its tensors
   for (const GradcheckCase& c : cases)

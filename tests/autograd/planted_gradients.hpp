@@ -29,8 +29,7 @@ inline Tensor first_is_nan(const Tensor& t) {
   return masked_fill(t, first, std::nan(""));
 }
 
-// Keeps one slice: the first, what arrives if a sum over a broadcast dimension is forgotten; the last, if
-// contributions are assigned instead of added.
+// Keeps one slice: the first, as if a sum over a broadcast dimension is missing; the last, if none is added.
 inline Tensor only_slice(const Tensor& t, int64_t dim, bool last) {
   if (t.dim() == 0 || t.numel() == 0) return t;
   const int64_t at = last ? t.size(dim) - 1 : 0;

@@ -24,8 +24,7 @@ struct Input {
 /// The file of the program that is tested.
 const char* program_file();
 
-/// Runs `gradus` with the arguments. Throws if it cannot be started or is killed by a signal it did not
-/// catch.
+/// Runs `gradus` with the arguments. Throws if it cannot start or a signal that it does not catch kills it.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
 /// The words between blanks.
@@ -68,8 +67,7 @@ Outcome run_shell(const std::string& script, Input input = {});
 /// A Python that has PyTorch; empty, with the warning that ctest looks for, if there is none.
 std::string python_with_torch();
 
-/// CHECKs that these arguments are bad input: exit 2, nothing on the standard output, and on the other one
-/// line with all of the words.
+/// CHECKs that these arguments are bad input: exit 2, no standard output, and one line with all of the words.
 void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
                    const Input& input = {});
 

@@ -10,8 +10,7 @@ namespace gradus::cli {
 
 class PseudoTerminal {
  public:
-  /// Starts `gradus` with the arguments, all three standard streams at the terminal. Throws if there can be
-  /// none. `environment` has NAME=value.
+  /// Starts `gradus` with all standard streams at the terminal, or throws. `environment` has NAME=value.
   explicit PseudoTerminal(const std::vector<std::string>& arguments,
                           const std::vector<std::string>& environment = {}, int columns = 80, int rows = 24);
   ~PseudoTerminal();  ///< ends the program if it still runs
@@ -25,8 +24,7 @@ class PseudoTerminal {
   /// The same once the program edits the line: what comes before that the terminal shows by itself, and a
   /// Ctrl-C then throws away.
   void type_at_prompt(const std::string& keys);
-  /// What is shown from the call before up to and with `text`. Throws, with all that was shown, if it does
-  /// not come.
+  /// What is shown from the call before up to and with `text`. Throws, with what was shown, if none comes.
   std::string shown_up_to(const std::string& text);
   /// Stops the program, as Ctrl-Z does; returns what was shown until then.
   std::string stop();

@@ -105,8 +105,7 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
       {"--text @t\xff.txt", "t\\xff.txt"},
       {"--corpus brown", "--corpus must be kjv or stories, got 'brown'"},
       {"--text @text.txt --tokenizer word",
-       "--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or tokenizer.json, got "
-       "'word', which does not exist."},
+       "--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or tokenizer.json, got"},
       {"--text @text.txt --tokenizer no/where", "got 'no/where', which does not exist."},
       {"--text @text.txt --vocab 300", "--vocab must be left out unless --tokenizer is bpe, got 300"},
       {"--text @text.txt --tokenizer bpe --vocab 256",

@@ -1,5 +1,4 @@
-// What the build writes about the program: the scripts with which shells complete command lines, and the
-// manual page.
+// What the build writes about the program: scripts with which shells complete lines, and the manual page.
 #include <regex>
 
 #include "program.hpp"

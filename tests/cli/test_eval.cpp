@@ -30,8 +30,7 @@ models::Decoder write_model(const std::string& folder, int64_t block, int64_t wi
   return model;
 }
 
-/// The probability of each byte but the first: from the window of Hugging Face's guide on perplexity that is
-/// the first to hold it.
+/// The probability of each byte but the first: from the first window of Hugging Face's guide that holds it.
 std::vector<double> probabilities(models::Decoder& model, int64_t stride) {
   const NoGrad no_grad;
   model.eval();

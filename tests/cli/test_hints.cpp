@@ -66,8 +66,7 @@ TEST_CASE("a warm-up that outlasts the run is remarked") {
   const Scratch scratch;
   const std::string text = repeated("Say it again, ");
   CHECK_HAS(train(scratch, text, "a", args("--warmup 3 --lr 0.008")),
-            "note: --warmup 3 is not over within --steps 2: the rate rises to 0.004, never to "
-            "--lr 0.008\n");
+            "note: --warmup 3 is not over within --steps 2: the rate rises to 0.004, never to --lr 0.008\n");
   CHECK_HAS(train(scratch, text, "b", args("--warmup 2")), "note: --warmup 2 is not over");
   CHECK(train(scratch, text, "c", args("--warmup 1")).find("--warmup") == std::string::npos);
 }

@@ -1,5 +1,4 @@
-// The program at the level `reference`: it trains, writes text and tells lessons by the definitions of
-// operations.
+// The program at the level `reference`: it trains, writes text and tells lessons by definitions.
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "program.hpp"
 

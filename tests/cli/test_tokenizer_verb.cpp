@@ -89,8 +89,7 @@ TEST_CASE("info tells what a tokenizer is") {
   place.learn();
   CHECK_HAS(Place::out(args("tokenizer info", place.folder, "--text", place.text)),
             "kind        bpe\ntokens      300\nspecial     '<|endoftext|>' (299)\nbefore  "
-            "    none\nend         "
-            "'<|endoftext|>' (299)\nlongest     ",
+            "    none\nend         '<|endoftext|>' (299)\nlongest     ",
             " bytes a token\n");
   const json info =
       json::parse(Place::out(args("tokenizer info", place.folder, "--text", place.text, "--json")));

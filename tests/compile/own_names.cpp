@@ -1,5 +1,4 @@
-// A program that uses the whole library unqualified, and names that a program or the macros of another header
-// may well have for something else.
+// A program that uses the whole library unqualified, and names that a program or other headers may have.
 #include <bits/stdc++.h>  // has these names itself
 
 // X11, complex.h, windows.h, curses.h, termios.h, AssertMacros.h of macOS, compilers of GNU C++.

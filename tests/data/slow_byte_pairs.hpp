@@ -1,5 +1,4 @@
-// Byte pairs as the papers and OpenAI's encoder.py describe them, in the fewest words and without a thought
-// for time: what the tests compare with.
+// Byte pairs as the papers and OpenAI's encoder.py describe them, slowly: what the tests compare with.
 #pragma once
 
 #include <cstdint>

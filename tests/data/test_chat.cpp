@@ -322,7 +322,10 @@ TEST_CASE("members of JSONL are understood, harmless or refused by name") {
   for (const char* harmless :
        {R"(,"id":7)", R"(,"tools":[])", R"(,"source":"x")", R"(,"system":"")", R"(,"weight":null)"})
     CHECK(read(line("", harmless), "chatml").tokens == plain.tokens);
-  for (const char* harmless : {R"(,"tool_calls":null)", R"(,"weight":1)", R"(,"reasoning_content":null)"})
+  CHECK(read(R"({"messages":null,"prompt":null,"text":"a"})", "").tokens ==
+        read(R"({"text":"a"})", "").tokens);
+  for (const char* harmless : {R"(,"tool_calls":null)", R"(,"weight":1)", R"(,"reasoning_content":null)",
+                               R"(,"reasoning_content":"")"})
     CHECK(read(line(harmless), "chatml").tokens == plain.tokens);
   CHECK_HAS(shown(tokenizer, read(line(R"(,"reasoning_content":"\nsee\n")"), "qwen3")),
             "[<think>\nsee\n</think>\n\na<|im_end|>]");

@@ -8,8 +8,7 @@ namespace test_stop_strings {
 using gradus::data::StopStrings;
 using Strings = std::vector<std::string>;
 
-/// By the definition: the shortest beginning of the text that ends with one of them, without the longest
-/// such.
+/// By the definition: the shortest beginning of the text that ends with one of them, without the longest.
 std::string text_before(const std::string& text, const Strings& stops) {
   for (size_t end = 1; end <= text.size(); ++end) {
     size_t longest = 0;

@@ -30,6 +30,7 @@ TEST_CASE("read_text joins files byte for byte") {
   CHECK(read_text({folder / "a.txt"}, {}).text == "one\r\ntwo");
   const std::string joined = read_text({folder / "b.txt", folder / "a.txt"}, {}).text;
   CHECK(joined == bytes + "one\r\ntwo");
+  CHECK_HAS(read_text({folder / "b.txt"}, {}).note(), "was read as plain text, although it has zero bytes");
 }
 
 TEST_CASE("read_text says in one line what is wrong with a file") {
@@ -50,6 +51,8 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
   CHECK(error(folder / "good.txt/below") ==
         "[text] " + quoted(folder / "good.txt/below") + " must be readable, got 'Not a directory'.");
   CHECK_THROWS_WITH(read_text({}, {}), "[text] there must be at least one file, got none.");
+  write_file(folder / "lfs.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+  CHECK_HAS(error(folder / "lfs.txt"), "lfs.txt\" must be a text, got a pointer of Git LFS.");
 }
 
 TEST_CASE("read_text names a file that opens but cannot be read") {

@@ -74,8 +74,7 @@ TEST_CASE("characters that the vocabulary lacks are named, with their places") {
   const Tokenizer tokenizer = Tokenizer::characters("abcd");
   const std::string hint =
       ". Hint: leave these characters out of the text, or train a new model with `tokenizer` byte or bpe, "
-      "which read any "
-      "text.";
+      "which read any text.";
   CHECK_THROWS_WITH(tokenizer.encode("abcd\xE2\x82\xAC"),
                     "[encode] the vocabulary has no '\xE2\x82\xAC' (U+20AC), at character 5" + hint);
   CHECK_THROWS_WITH(

@@ -34,6 +34,18 @@ TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder", "[ne
   const Tokenizer expected = Tokenizer::characters("\n !abcdefgh");
   CHECK(load_tokenizer(folder / "meta.pkl") == expected);
   CHECK(load_tokenizer(folder) == expected);
+  // itos and stoi: dictionaries of SHORT_BINUNICODE and BININT1.
+  const TemporaryFolder other;
+  const auto read = [&](const std::string& itos, const std::string& stoi) {
+    write_file(other / "meta.pkl", "\x80\x04}(\x8c\4itos}(" + itos + "u\x8c\4stoi}(" + stoi + "uu.");
+    return error_of([&] { load_tokenizer(other.path()); });
+  };
+  const std::string zero("K\0", 2), a = "\x8c\1a", b = "\x8c\1z";
+  CHECK(read(zero + a + "K\1" + b, a + zero + b + "K\1") == "no error");
+  CHECK_HAS(read(zero + a + "K\2" + b, ""), "the characters of 0, 1 and so on, got 1 of 2.");
+  CHECK_HAS(read(zero + "\x8c\2ab", ""),
+            "must have one character for each number, and stoi its number, got 'ab' for 0.");
+  CHECK_HAS(read(zero + a, a + "K\1"), "and stoi its number, got 'a' for 0.");
 }
 
 TEST_CASE("every kind of tokenizer comes back from each of its files", "[needs.formats]") {
@@ -129,6 +141,10 @@ TEST_CASE("added tokens and end tokens of a folder are those of transformers, or
       {"tokenizer_config.json", R"({"added_tokens_decoder": {"258": {"content": "<a>", "special": false}}})",
        "special must be true"},
       {"tokenizer_config.json", R"({"additional_special_tokens": ["to", "<z>"]})", "got '<z>'"},
+      {"tokenizer_config.json", R"({"extra_special_tokens": ["<z>"]})", "got '<z>'"},
+      {"tokenizer_config.json", R"({"extra_special_tokens": {"image_token": "<z>"}})", "got '<z>'"},
+      {"tokenizer_config.json", R"({"unk_token": {"content": "<z>"}})", "unk_token must be a token of the"},
+      {"tokenizer_config.json", R"({"unk_token": "to", "pad_token": "<z>", "mask_token": null})", "", {257}},
       {"tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})", "", {257}},
       {"tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})",
        "tokenizer_class must be GPT2Tokenizer if there is no tokenizer.json, got"},
@@ -226,7 +242,7 @@ TEST_CASE("generation_config.json ends texts, and what it forbids or forces is r
       load(R"({"stop_strings": ["\n\"User:\"", "###"], "eos_token_id": 65, "temperature": 0.6})");
   CHECK(tokenizer.stop_strings() == both);
   CHECK(load(R"({"stop_strings": "###"})").stop_strings() == std::vector<std::string>{"###"});
-  CHECK(load(R"({"stop_strings": null, "do_sample": true, "max_length": 20, "output_scores": false})")
+  CHECK(load(R"({"stop_strings": null, "do_sample": true, "max_length": 20, "output_scores": true})")
             .stop_strings()
             .empty());
   // Of both kinds of folders, copies keep them.
@@ -245,8 +261,12 @@ TEST_CASE("generation_config.json ends texts, and what it forbids or forces is r
                            "sequence_bias", "guidance_scale", "a_field_of_2030"})
     CHECK_ERROR(load(gradus::concat("{\"", name, "\": [1]}")),
                 gradus::concat(name, " is not read and may change the meaning"));
-  CHECK_ERROR(load(R"({"stop_strings": ["#", ""]})"), "stop_strings[1] must not be empty.");
+  CHECK_ERROR(load(R"({"stop_strings": ["#", ""]})"), "stop_strings[1] must not be empty,");
   CHECK_ERROR(load(R"({"stop_strings": [7]})"), "stop_strings[0] must be a string, got 7.");
+  std::string many = "0";
+  for (int i = 1; i < 64; ++i) many += gradus::concat(",", i);
+  CHECK(load("{\"eos_token_id\": [" + many + "]}").eos().size() == 64);
+  CHECK_ERROR(load("{\"eos_token_id\": [" + many + ", 64]}"), "eos_token_id[64] must be one of at most 64.");
 }
 
 TEST_CASE("GPT-2's files are refused with the reason") {
@@ -280,6 +300,7 @@ TEST_CASE("a tokenizer.json is read where it does what GPT-2 does", "[needs.form
   CHECK(read(with(json, "    \"type\": \"BPE\",\n", "")) == tokenizer);
   CHECK(read(with(json, "\"unk_token\": null", "\"unk_token\": \"<|endoftext|>\"")) == tokenizer);
   CHECK(read(with(json, "\"a b\"", "[\"a\", \"b\"]")) == tokenizer);
+  CHECK(read(with(json, "\"dropout\": null", "\"dropout\": 0.0")) == tokenizer);
   CHECK(read(with(json, "\"end_of_word_suffix\": null", "\"end_of_word_suffix\": \"\"")) == tokenizer);
   CHECK(read(with(json, "\"post_processor\": null",
                   "\"post_processor\": {\"type\": \"ByteLevel\", \"trim_offsets\": false}")) == tokenizer);

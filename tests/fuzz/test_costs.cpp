@@ -1,14 +1,16 @@
-// What readers may cost: 50 ns and 20 bytes for each byte of their input, and a few megabytes
-// (CONTRIBUTING.md).
+// What readers may cost: 50 ns and 20 bytes for each byte, and a few megabytes (CONTRIBUTING.md).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <fstream>
 
 #include "autograd/sanitized.hpp"
 #include "catch.hpp"
 #include "gradus/data/chat.hpp"
 #include "machine.hpp"
 #include "readers.hpp"
+#include "temporary_folder.hpp"
 
 namespace test_costs {
 
@@ -121,6 +123,16 @@ int64_t cost(const Reader& reader, const std::string& input) {
   return status == 0 ? bytes : -1;
 }
 
+/// A folder whose vocabulary has many special tokens, and whose config names the last of them many times.
+void read_tokenizer_folder(std::string_view names) {
+  const testing::TemporaryFolder folder;
+  const std::string last(names.substr(names.rfind(',')));
+  std::ofstream(folder / "vocab.json") << R"({"tokenizer": "byte", "special": [)" << names << "]}";
+  std::ofstream(folder / "tokenizer_config.json")
+      << R"({"additional_special_tokens": [)" << repeated(last).substr(1) << "]}";
+  (void)data::load_tokenizer(folder.path());
+}
+
 /// What a run makes of a file of examples: their text, their tokens, and windows.
 void prepare_run(std::string_view jsonl) {
   const data::Tokenizer tokenizer = data::Tokenizer::bytes();
@@ -149,6 +161,9 @@ TEST_CASE("no input costs a reader more than a multiple of its size") {
   const std::vector<std::string> all = inputs();
   for (const Reader& one : readers()) check_cost(one, all);
   check_cost(reader("pickle"), pickles());
+  std::string texts;
+  for (int i = 0; texts.size() < kBytes; ++i) texts += concat(i == 0 ? "\"" : ",\"", i, "\"");
+  check_cost({"a tokenizer's folder", read_tokenizer_folder}, {texts});
   CHECK_ERROR(reader("checkpoint").read(zip_bomb()), "'a/data.pkl' must be at most 20 times its");
   check_cost(reader("checkpoint"), {zip_bomb()});
 }

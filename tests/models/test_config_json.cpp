@@ -115,6 +115,15 @@ TEST_CASE("what a config leaves out is what transformers takes") {
   CHECK(read(qwen3).attention.head_dim == 128);
   qwen3["hidden_size"] = 512;
   CHECK(read(qwen3).qk_norm);
+  // MistralConfig, Qwen2Config and Qwen3Config have sliding_window=4096.
+  for (json mistral = llama(); const int64_t context : {4096, 8192}) {
+    mistral.merge_patch({{"model_type", "mistral"}, {"max_position_embeddings", context}});
+    CHECK(read(mistral).attention.window == (context > 4096 ? 4096 : 0));
+    qwen3.merge_patch(
+        {{"max_position_embeddings", context}, {"use_sliding_window", true}, {"max_window_layers", 1}});
+    CHECK(read(qwen3).attention.window == (context > 4096 ? 4096 : 0));
+  }
+  CHECK(read(qwen3).attention.window_from == 1);
 }
 
 TEST_CASE(
@@ -193,6 +202,8 @@ TEST_CASE("the config of Gemma 3 270M is read, and has the published number of p
   for (const char* key : {"_sliding_window_pattern", "layer_types", "head_dim", "query_pre_attn_scalar",
                           "rope_theta", "rope_local_base_freq", "rope_scaling", "sliding_window"})
     least.erase(key);
+  CHECK(read(least).attention.window == 4096);  // that of Gemma3TextConfig
+  least["sliding_window"] = 512;
   CHECK(read(least) == config);
   json newer = least;
   newer["rope_parameters"] = {
@@ -209,13 +220,11 @@ struct Bad {
 
 const Bad kBadGpt2[] = {
     {R"({"model_type": "opt"})",
-     "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'gemma3_text' or 'mingru', "
-     "got 'opt'."},
+     "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'gemma3_text' or 'mingru',"},
     {R"({"activation_function": "relu"})",
      "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh' or 'gelu_fast', got 'relu'."},
     {R"({"scale_attn_by_inverse_layer_idx": true})",
-     "scale_attn_by_inverse_layer_idx is not read and may change the meaning; it must be left out, got "
-     "true."},
+     "scale_attn_by_inverse_layer_idx is not read and may change the meaning; it must be left out, got"},
     {R"({"scale_attn_weights": false})", "scale_attn_weights must be true, got false."},
     {R"({"pruned_heads": {"0": [1]}})", "it must be left out, got an object of 1."},
     {R"({"n_inner": 63})", "n_inner must be null or 64, got 63."},
@@ -236,9 +245,14 @@ const Bad kBadLlamas[] = {
      "mlp_bias is not read and may change the meaning; it must be left out, got true."},
     {R"({"sliding_window": 5})", "sliding_window is not read and may change the meaning"},
     {R"({"layer_types": ["full_attention", "sliding_attention"]})",
-     "layer_types must be full_attention below layer 2 and sliding_attention from it on, got "
-     "sliding_attention "
-     "at 1."},
+     "layer_types must be full_attention below layer 2 and sliding_attention from it on, got another list"},
+    {R"({"layer_types": ["full_attention"]})", "from it on, got another list for 2 layers."},
+    {R"({"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "linear", "factor": 2.0}})",
+     "rope_scaling must not stand beside rope_parameters, got an object of 2."},
+    {R"({"rope_theta": 5e5, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}})",
+     "rope_parameters must have the rope_theta beside it, 500000, got 10000."},
+    {R"({"rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}})",
+     "rope_scaling, type must be the rope_type, 'linear', got 'dynamic'."},
     {R"({"rope_scaling": {"type": "linear", "factor": 0.5}})",
      "rope_scaling must have a factor of at least 1, the original context length, and ordered "
      "limits, got linear with factor 0.5."},
@@ -264,9 +278,7 @@ const Bad kBadGemmas[] = {
     {R"({"sliding_window": 0})", "sliding_window must be a whole number of at least 1, got 0."},
     {R"({"num_key_value_heads": null})", "f must have a field 'num_key_value_heads'."},
     {R"({"layer_types": ["full_attention"]})",
-     "layer_types must name 18 layers, of which each 1th has full_attention and the others "
-     "sliding_attention, "
-     "got another list."},
+     "layer_types must name 18 layers, of which each 1th has full_attention and the others"},
     {R"({"head_dim": 128, "query_pre_attn_scalar": null})", "f must have a field 'query_pre_attn_scalar'."},
 };
 

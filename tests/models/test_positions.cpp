@@ -1,5 +1,4 @@
-// How each architecture knows the order of its tokens: what is not the same for all. See
-// test_architectures.cpp.
+// How each architecture knows the order of its tokens: what they do not share (test_architectures.cpp).
 #include "autograd/compare.hpp"
 #include "gradus/models/generate.hpp"
 #include "models/llama.hpp"

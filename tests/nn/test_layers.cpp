@@ -69,8 +69,7 @@ TEST_CASE("Dropout drops in training mode only, and only with a generator") {
   CHECK_THROWS_WITH(
       drop(x),
       "[dropout] needs a generator in training mode with p > 0, got none and p = 0.25. Hint: pass one to "
-      "the call, "
-      "or call eval() on the model.");
+      "the call, or call eval() on the model.");
 
   drop.eval();
   const Generator before = g;

@@ -173,8 +173,7 @@ TEST_CASE("malformed files are refused, each with its reason") {
   };
   const std::string formats =
       "must be safetensors (a length of 8 bytes, then {), an archive of PyTorch (PK), or a pickle of "
-      "protocol 2 "
-      "to 5, got ";
+      "protocol 2 to 5, got ";
   const std::vector<Case> cases = {
       {"", formats + "an empty file."},
       {bytes_of<uint64_t>({100'000'001}), formats + "a file that begins with '\\x01\\xe1\\xf5\\x05\\x00"},

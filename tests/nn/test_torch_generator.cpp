@@ -1,5 +1,4 @@
-// Layers drawn from a torch generator start with the weights that PyTorch 1.13 gives them, to the last bit,
-// and drop in its order.
+// Layers drawn from a torch generator start with PyTorch 1.13's weights, to the bit, and drop as it does.
 #include "autograd/compare.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/init.hpp"

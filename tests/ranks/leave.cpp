@@ -1,5 +1,4 @@
-// leave CASE: three ranks, of which one leaves, or stops before it has joined, while others wait for it. The
-// launcher must end all of them.
+// leave CASE: of three ranks one leaves or stops before it joins; the launcher must end all of them.
 #include <signal.h>
 
 #include <iostream>

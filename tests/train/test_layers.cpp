@@ -1,5 +1,4 @@
-// The measurements of a step: norms of parameters, gradients and updates, and the gradient of a part of a
-// batch.
+// The measurements of a step: norms of parameters, gradients and updates, and gradients of a part of a batch.
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -1,5 +1,4 @@
-// Twenty steps of each optimizer on decoders of Llama's shape, against PyTorch's:
-// tests/models/make_llama_golden.py.
+// Twenty steps of each optimizer on Llama's shape, against PyTorch's: tests/models/make_llama_golden.py.
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/stored/pretrained.hpp"

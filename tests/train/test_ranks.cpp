@@ -1,5 +1,4 @@
-// Training on several ranks: the same bits for every number of ranks, values in bfloat16 between them, and
-// the trace of their messages.
+// Training on several ranks: the same bits for every number, values in bfloat16, the trace of messages.
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"

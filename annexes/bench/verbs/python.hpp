@@ -37,8 +37,7 @@ inline std::string help_of(std::string_view script) {
 /// Becomes Python 3, which runs the verb as main(words) of the module gradus.VERB. Throws Error if there is
 /// no Python; without the package, Python says what to install.
 [[noreturn]] inline void become_module(const std::string& verb, const std::vector<std::string>& words) {
-  // The package is that of this program's build, or the one that is installed. The first python3 may be
-  // another version.
+  // The package is that of this program's build, or that installed. The first python3 may be another version.
   static const std::string script = R"(import importlib, os, sys
 verb, program, *words = sys.argv[1:]
 prefix = os.path.dirname(os.path.dirname(program))

@@ -1,5 +1,4 @@
-// gradus conform: compares operations with results of PyTorch. This reads the flags; python/gradus/conform.py
-// does the rest.
+// gradus conform: compares operations with PyTorch. This reads flags; python/gradus/conform.py does the rest.
 #include <memory>
 
 #include "gradus/annexes/bench/verbs/python.hpp"

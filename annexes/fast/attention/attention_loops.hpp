@@ -22,8 +22,7 @@ struct AttentionShape {
   const int64_t* starts;
 };
 
-/// Elements that loops write beyond a row of scores: to complete vectors, and zeros that a product reads
-/// after a causal row.
+/// Elements that loops write beyond a row of scores: complete vectors, and zeros read after a causal row.
 inline constexpr int64_t kAttentionMargin = 16;
 
 /// Loops over a row of n scores. They set the elements beyond it to 0: up to `end`, but at least

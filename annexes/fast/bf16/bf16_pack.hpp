@@ -92,8 +92,7 @@ class RowPacking {
   /// Throws as pack_rows(). Keeps references to both.
   RowPacking(const RowSource& from, const PackedRows& to);
   int64_t bands() const { return ceil_div(from_.rows, kTileDepth); }
-  /// Packs a band to all forms but to.left, and to `left`, if not null, whose first row is that of
-  /// first_band.
+  /// Packs a band to all forms but to.left, and to `left`, if not null, whose first row is first_band's.
   void pack_band(int64_t band, const PackedBf16* left, int64_t first_band);
   void finish() const;  ///< sums
 

@@ -195,8 +195,7 @@ bool has_two_sums(int64_t m, int64_t n, int64_t k) {
   return k >= kHalvedK && m * n <= kMostHalved && k * (m + n) >= kOperandsToSums * m * n;
 }
 
-/// How many of `all` bands a thread packs and multiplies at a time. The number of such chunks is even, for
-/// two threads.
+/// How many of `all` bands a thread packs and multiplies at once: chunks are even in number, for two threads.
 int64_t bands_at_a_time(int64_t all, int64_t k) {
   const int64_t most =
       std::clamp<int64_t>(kMostPacked / (kTileDepth * std::max<int64_t>(1, k)), 1, kMostBands);

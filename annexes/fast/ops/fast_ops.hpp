@@ -1,5 +1,4 @@
-// The operations of this annex, for the table (fast_kernels.hpp), and the operands rounded to bfloat16 that
-// they share.
+// The operations of this annex, for the table (fast_kernels.hpp), and operands in bfloat16 that they share.
 #pragma once
 
 #include <cstdint>

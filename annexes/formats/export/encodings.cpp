@@ -83,8 +83,7 @@ Keys of_longest_tokens(const data::Tokenizer& tokenizer) {
           {"tokenizer.ggml.token_type", List::of_numbers(types)}};
 }
 
-/// llama.cpp's names of ways to cut a text into words, by the expressions of tokenizer.json, one after
-/// another.
+/// llama.cpp's names of ways to cut a text into words, by the successive expressions of tokenizer.json.
 const std::map<std::string_view, std::string_view> kWords = {
     {"words", "gpt-2"},
     {R"(\p{N} words)", "smollm"},

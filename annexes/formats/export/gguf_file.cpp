@@ -67,8 +67,7 @@ std::string gguf_name(std::string_view name, bool has_outer_norms) {
 }
 
 /// llama.cpp rotates the neighbours 2i and 2i + 1 of a llama's head together; our weights (and Hugging
-/// Face's) are for i and i + hs / 2, so rows of queries and keys, and their biases, are reordered, except for
-/// Qwen and Gemma.
+/// Face's) are for i and i + hs / 2, so rows and biases of q and k are reordered, except in Qwen and Gemma.
 Tensor with_neighbours(const Tensor& weight, int64_t heads) {
   const int64_t half = weight.size(0) / heads / 2;
   return weight.reshape({heads, 2, half, -1}).transpose(1, 2).reshape(weight.shape()).contiguous();

@@ -1,5 +1,4 @@
-// GPT-2 as nanoGPT and the book Build a Large Language Model (From Scratch) store it: see
-// models/stored/gpt2.cpp.
+// GPT-2 as nanoGPT and the book Build a Large Language Model (From Scratch) store it: models/stored/gpt2.cpp.
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -19,8 +19,7 @@ namespace {
 
 constexpr size_t kMostBytes = 16'000'000, kDeepest = 64, kMostDims = 64, kShownItems = 8;
 // The values take at most 13 bytes for each byte of the pickle. The result may take kBytesOfByte, and values
-// may be visited once for each byte, besides a few: a value can be in many lists, each of which can be in
-// many lists.
+// may be visited once for each byte, besides a few: a value can be in many lists, which can be in many lists.
 constexpr size_t kBytesOfByte = 6, kFewBytes = 4'000'000, kFewVisits = 65'536, kBytesOfEntry = 112;
 
 enum class Kind : uint8_t { mark, plain, text, list, dict, callable, storage, tensor };
@@ -309,8 +308,11 @@ class PickleReader {
       refuse("must have sizes of tensors from 0 on, got ", text, ".");
     return number;
   }
-  /// Arguments: storage, offset, shape, strides, and others that do not affect the values.
+  /// Arguments: storage, offset, shape, strides, two that do not affect the values, and options that may, as
+  /// a sign that is not in the storage.
   PickledTensor tensor(PickleValue arguments) const {
+    if (items_of(arguments).first > 6 && lists_[item(arguments, 6, Kind::dict).at].first != 0)
+      refuse("must have tensors whose values are those of their storages, got one with other options.");
     const PickleValue storage = item(arguments, 0, Kind::storage);
     const uint32_t type = item(storage, 1, Kind::callable).at;
     if (type < kFunctions) refuse("must have tensors of numbers, got another storage.");
@@ -360,7 +362,11 @@ class PickleReader {
         key = its_value.next;
       }
       const bool is_state = name == "model" || name == "model_state_dict" || name == "state_dict";
-      if (depth == 1 && is_state && to.state.empty() && to.tensors.size() > tensors) to.state = name + ".";
+      if (depth == 1 && is_state && to.tensors.size() > tensors) {
+        if (!to.state.empty())
+          refuse("must have one model, got ", in_quotes(to.state + "*"), " and ", in_quotes(name), ".");
+        to.state = name + ".";
+      }
     } else if (value.kind != Kind::list) {
       keep(is_scalar(value) ? text_of(value) : "");
     } else {

@@ -156,6 +156,7 @@ Rules read_rules(const Field& root) {
 
 Template read_template(const Field& root, int64_t tokens) {
   Template result;
+  size_t count = 0;
   each_step(root, "post_processor", "processors", [&](const Field& step) {
     const Field type = type_of(step);
     if (type.text() == "ByteLevel") return;
@@ -163,15 +164,19 @@ Template read_template(const Field& root, int64_t tokens) {
       refuse_name(type, "ByteLevel, TemplateProcessing or a Sequence of them");
     std::vector<int32_t>* place = &result.prefix;
     for (const Field& piece : step.at("single").items()) {
+      if (++count > kMostParts) piece.refuse("must be one of at most ", kMostParts, " pieces.");
       if (piece.has("Sequence")) {
         if (place == &result.suffix) piece.refuse("must be the only Sequence.");
         place = &result.suffix;
         continue;
       }
       const Field special = step.at("special_tokens").at(piece.at("SpecialToken").at("id").text());
-      for (const Field& token : special.at("ids").items())
+      for (const Field& token : special.at("ids").items()) {
         place->push_back(static_cast<int32_t>(token.integer(0, tokens - 1)));
+        if (place->size() > kMostParts) token.refuse("must be one of at most ", kMostParts, " tokens.");
+      }
     }
+    if (place == &result.prefix) step.at("single").refuse("must have the Sequence of the text.");
   });
   return result;
 }

@@ -131,9 +131,24 @@ Tokenizer tokenizer_json(std::string_view text, const std::string& file) {
 /// The characters of nanoGPT's meta.pkl, in the order of their numbers.
 Tokenizer tokenizer_pickle(std::string_view bytes, const std::string& file) {
   const Pickle meta = read_pickle(bytes, file);
+  const auto refuse = [&](const auto&... parts) { fail("tokenizer", files::plain(file), ": ", parts...); };
   std::string characters;
-  for (size_t i = 0; meta.values.contains(concat("itos.", i)); ++i)
-    characters += meta.values.at(concat("itos.", i));
+  size_t count = 0;
+  for (; meta.values.contains(concat("itos.", count)); ++count) {
+    const std::string& text = meta.values.at(concat("itos.", count));
+    const auto size = static_cast<size_t>(files::first_code_point(text).size);
+    const auto number = meta.values.find(concat("stoi.", text));
+    if (size == 0 || size != text.size() ||
+        (number != meta.values.end() && number->second != std::to_string(count)))
+      refuse("itos must have one character for each number, and stoi its number, got ",
+             files::in_quotes(text), " for ", count, ".");
+    characters += text;
+  }
+  const auto others =
+      std::ranges::count_if(meta.values, [](const auto& one) { return one.first.starts_with("itos."); });
+  if (count == 0 || others != static_cast<int64_t>(count))
+    refuse("itos must be a dictionary with the characters of 0, 1 and so on, got ", count, " of ", others,
+           ".");
   return Tokenizer::from_json(
       concat(R"({"tokenizer":"char","characters":)", files::json_text(characters), "}"), file);
 }

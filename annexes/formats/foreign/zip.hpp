@@ -27,8 +27,7 @@ class ZipFile {
   explicit ZipFile(const std::filesystem::path& path);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }  ///< by name, without folders
-  /// The content of an entry, or its first `most` bytes. Throws Error if it is damaged; a part is not
-  /// compared with the checksum.
+  /// The content of an entry, or its first `most` bytes. Throws Error if it is damaged, unless it is a part.
   std::string read(const std::string& name, uint64_t most = std::numeric_limits<uint64_t>::max()) const;
   /// The content of an entry that is no tensor. Throws Error also if it is many times its stored size.
   std::string read_text(const std::string& name) const;

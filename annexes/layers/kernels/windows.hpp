@@ -23,8 +23,7 @@ struct WindowAxis {
   int64_t inside(int64_t o) const {
     return start(o) < 0 ? start(o) + ceil_div(-start(o), dilation) * dilation : start(o);
   }
-  /// The first window whose element k is at or after the start of the plane; and the first whose element k is
-  /// at or after its end.
+  /// The first windows whose elements k are at or after the start of the plane, and at or after its end.
   int64_t first(int64_t k) const { return reaching(0, k); }
   int64_t last(int64_t k) const { return reaching(size, k); }
 
@@ -114,8 +113,7 @@ struct WindowLoops {
   void (*max)(int64_t n, int64_t stride, T* best, int64_t* place, const T* x, int64_t at);
 };
 
-/// The largest element of each window, or a NaN, and its place in the plane; the first among equals. y,
-/// index: (planes, count).
+/// The largest of each window, or a NaN, and its place in the plane; the first of equals. (planes, count).
 template <class T>
 void max_pool(const Windows& w, int64_t planes, T* y, int64_t* index, const T* x) {
   const WindowAxis &r = w.rows, &c = w.columns;

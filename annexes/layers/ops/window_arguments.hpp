@@ -83,8 +83,7 @@ inline Shape shape_of(const kernels::WindowAxis& a) {
   return {a.size, a.kernel, a.stride, a.padding, a.dilation, a.out};
 }
 
-/// Images (N, C, H, W) -> the columns of their windows (N, C * kernel, L); or, backwards, the adjoint.
-/// Differentiable.
+/// Images (N, C, H, W) -> the columns of their windows (N, C * kernel, L); or the adjoint. Differentiable.
 Tensor unfolded(const Tensor& x, const Windows& w, bool backwards);
 
 }  // namespace gradus

@@ -41,11 +41,9 @@ struct UnfoldOptions {
   autograd::PerDim padding = 0;   ///< zeros at both ends
   autograd::PerDim stride = 1;    ///< distance between blocks
 };
-/// The elements of all blocks of kernel_size, L of them: images (N, C, H, W) -> (N, C * kernel elements, L)
-/// (im2col).
+/// Elements of all L blocks of kernel_size: images (N, C, H, W) -> (N, C * kernel elements, L) (im2col).
 Tensor unfold(const Tensor& x, const autograd::PerDim& kernel_size, const UnfoldOptions& options = {});
-/// The adjoint of unfold: sums blocks (N, C * kernel elements, L) at their places in images (N, C,
-/// *output_size).
+/// The adjoint of unfold: sums blocks (N, C * kernel elements, L) in images (N, C, *output_size).
 Tensor fold(const Tensor& x, const autograd::PerDim& output_size, const autograd::PerDim& kernel_size,
             const UnfoldOptions& options = {});
 /// The options of conv1d() and conv2d(), with PyTorch's defaults.
@@ -70,8 +68,7 @@ struct MaxPoolOptions {
   autograd::PerDim dilation = 1;  ///< distance between the elements of a window
   bool ceil_mode = false;         ///< whether a last window may reach beyond the end
 };
-/// The largest element of each window, or a NaN, and its flat int64 index in its channel. The first of equals
-/// gets the gradient.
+/// The largest of each window, or a NaN, and its int64 index in the channel. The first one gets the gradient.
 ValuesAndIndices max_pool2d_with_indices(const Tensor& x, const autograd::PerDim& kernel_size,
                                          const MaxPoolOptions& options = {});
 /// The same for (N, C, L).

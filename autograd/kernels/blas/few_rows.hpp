@@ -1,5 +1,4 @@
-// Products of a few rows with a matrix of weights, as in generating a token. They take as long as reading the
-// weights once.
+// Products of a few rows with a matrix of weights, as in generating a token: as long as reading them once.
 #pragma once
 
 #include <algorithm>

@@ -181,8 +181,7 @@ void multiply(Product<T> p) {
     }
     return;
   }
-  // BLAS writes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv then
-  // read y.
+  // BLAS writes the zeros of beta = 0 more slowly (a tenth at k = 128), and some gemv then read y.
   for (int64_t i = 0; !p.add && i < p.m; ++i)
     p.bias ? std::copy_n(p.bias, p.n, p.c + i * p.ldc) : std::fill_n(p.c + i * p.ldc, p.n, T{0});
   if (p.k == 0) return;

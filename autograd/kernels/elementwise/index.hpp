@@ -20,8 +20,7 @@ void index_select(int64_t outer, int64_t n_in, int64_t inner, int64_t count, T* 
   });
 }
 
-/// out[:, index[k], :] += src[:, k, :]. index: (count), src: (outer, count, inner), out: (outer, n_out,
-/// inner).
+/// out[:, index[k], :] += src[:, k, :]. index (count), src (outer, count, inner), out (outer, n_out, inner).
 template <class T>
 void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* out, const int64_t* index,
                const T* src) {

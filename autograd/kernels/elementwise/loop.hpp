@@ -26,8 +26,7 @@ struct Loop {
     return n;
   }
 
-  /// Drops dimensions of size 1 and merges neighbours that one stride can walk, keeping the order of the
-  /// elements.
+  /// Drops dimensions of size 1 and merges neighbours that one stride can walk; keeps the order of elements.
   void coalesce() {
     int kept = 0;
     for (int d = 0; d < dims; ++d) {

@@ -36,8 +36,7 @@ void log_softmax(int64_t rows, int64_t cols, T* y, const T* x) {
   loop_over_rows(rows, cols, isa_loops<SoftmaxLoops<T>>().log_softmax, y, x);
 }
 
-/// log of the sum of exp by row; -inf for a row of only -inf, +inf for one with a +inf. x: (rows, cols) ->
-/// (rows).
+/// log of the sum of exp by row; -inf for a row of -inf, +inf for one with a +inf. x: (rows, cols) -> (rows).
 template <class T>
 void logsumexp(int64_t rows, int64_t cols, T* out, const T* x) {
   for_each_row(rows, cols,
@@ -79,8 +78,7 @@ void cross_entropy(int64_t rows, int64_t classes, T* losses, T* row_sums, const 
   });
 }
 
-/// gx = grow * (softmax(x) - onehot(target)) by row, 0 for an ignored row; grow (rows): the losses'
-/// gradients.
+/// gx = grow * (softmax(x) - onehot(target)) by row, 0 for an ignored row; grow (rows): losses' gradients.
 template <class T>
 void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, const T* x, const T* row_sums,
                         const int64_t* target, int64_t ignore_index) {

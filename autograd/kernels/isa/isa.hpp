@@ -53,8 +53,7 @@ std::string_view isa_name(Isa isa);
 template <class Isa = Level>
 const std::vector<Isa>& available_isas();
 
-/// Initially the best one, or the one that an environment variable names: GRADUS_LEVEL, or GRADUS_UNIT for
-/// Bf16Unit.
+/// At first the best, or what an environment variable names: GRADUS_LEVEL, or GRADUS_UNIT for Bf16Unit.
 template <class Isa = Level>
 Isa isa_in_use();
 

@@ -38,8 +38,7 @@ template <class... Lower>
   return p;
 }
 
-// e^x as a product of its digits and of 2^n in two factors, so that results near overflow and subnormal ones
-// are right.
+// e^x as a product of its digits and of 2^n in two factors: results near overflow and subnormals are right.
 struct FloatExponential {
   float digits, half, rest;
 

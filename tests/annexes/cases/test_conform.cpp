@@ -70,8 +70,7 @@ bool any_of(const Tensor& x, bool (*holds)(double)) {
 bool is_zero(double x) { return x == 0; }
 bool has_infinite_cube(double x) { return std::isinf(x * x * x); }
 
-// The largest |x| / sqrt(var + eps) of a row: rounding grows by it if the mean is subtracted after the
-// division.
+// The largest |x| / sqrt(var + eps) of a row: rounding grows by it if the mean is subtracted last.
 double lost_by_dividing_first(const Case& c) {
   autograd::Dims dims;
   for (size_t d = 0; d < c.args["normalized_shape"].size(); ++d) dims.push_back(-1 - static_cast<int64_t>(d));
@@ -140,8 +139,7 @@ struct Answers {
   Tensors outputs, grads{}, recorded{}, second{}, second_cotangents{};
 };
 
-/// Forward, backward, and backward again if the file has second derivatives; cotangents and v as `others`
-/// changes them.
+/// Forward, backward, and again if there are second derivatives; cotangents and v as `others` changes them.
 Answers answers(const Case& c, Change change, Change others) {
   Tensors inputs, leaves;
   for (size_t i = 0; i < c.inputs.size(); ++i) {

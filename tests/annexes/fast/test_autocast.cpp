@@ -1,5 +1,4 @@
-// Products in bfloat16: values and gradients beside float64, within the bounds of that precision; and whose
-// precision it is.
+// Products in bfloat16: values and gradients beside float64, within its bounds; and whose precision it is.
 
 #include "autograd/compare.hpp"
 #include "gradus/annexes/fast/ops/fast_ops.hpp"
@@ -91,8 +90,7 @@ TEST_CASE("an op made without Autocast has its gradient without") {
   CHECK(worst(b.grad(), wide(a).mT(), wide(gy), 8 * kHalfFloat) <= 1);
 }
 
-/// linear() of x as it is or of an activation of all but the last two inputs, which are the weight and the
-/// bias.
+/// linear() of x as it is or of an activation of all but the last two inputs, the weight and the bias.
 struct Layer {
   const char* name;
   size_t activated;  // inputs before the weight

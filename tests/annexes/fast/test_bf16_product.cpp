@@ -10,8 +10,7 @@ using namespace bf16_model;
 
 constexpr int64_t kEdges[] = {1, 15, 16, 17, 31, 32, 33, 100};
 
-/// The largest error beside what float32 sums of k products allow: gamma(k + 2) of the sizes of the terms,
-/// as long as nothing is subnormal.
+/// The largest error beside float32 sums of k products: gamma(k + 2) of the terms, if none is subnormal.
 double worst_error(const Bf16Operands& o, const std::vector<float>& c, const Start& start = from_zero) {
   const auto sums = plain::product(o.m, o.n, o.k, plain::matrix(o.m, o.k, o.left, o.padded()),
                                    plain::matrix(o.n, o.k, o.right, o.padded()), start);

@@ -1,5 +1,4 @@
-// The gradients of the operations on windows are right at orders 1 and 2, and none is without a check that
-// finds faults.
+// The gradients of the operations on windows are right at orders 1 and 2, and each check finds faults.
 #include "autograd/case_checks.hpp"
 #include "autograd/planted_gradients.hpp"
 #include "gradus/annexes/layers/cases/window_cases.hpp"

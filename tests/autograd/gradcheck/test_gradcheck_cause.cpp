@@ -69,8 +69,7 @@ TEST_CASE("the usual mistakes are named") {
        },
        [](In, In gy) { return gy.select(0, 4).contiguous(); },
        "only index 4 along dim 0 of the result counts: a sum over that dim is missing, or values are "
-       "assigned where they "
-       "should add up"},
+       "assigned where they should add up"},
       // A sum along the wrong axis of the same size.
       {[](In x) { return sum(x, {1}); },
        [](In x, In gy) { return gy.unsqueeze(0).expand(x.shape()).contiguous(); },

@@ -31,8 +31,7 @@ TEST_CASE("anomaly: NaN always, also out of data and of infinities that were wan
               x* f64({1, kNan});
             }),
             "mul must give finite values, got nan at (1,), in float64 (2,), as op %1 of its graph, "
-            "from: leaf float64 (2,), finite; constant float64 (2,), holds nan at (1,), in "
-            "float64 (2,).");
+            "from: leaf float64 (2,), finite; constant float64 (2,), holds nan at (1,), in float64 (2,).");
   const Tensor hidden = tensor(std::vector<bool>{true, true}, {2});
   CHECK_HAS(anomaly_of([&] { softmax(masked_fill(x, hidden, -kInf), 0); }), "softmax must give");
   CHECK_HAS(anomaly_of([] { f64({kInf}) - f64({kInf}); }), "sub must give");
@@ -69,8 +68,7 @@ TEST_CASE("anomaly: a gradient that is not finite where all values are") {
         "[anomaly] the gradient rule of sqrt must give finite values, got inf at (1,), in float64 (2,), for "
         "the "
         "input %1 = mul float64 (2,) of %2 = sqrt float64 (2,), from a gradient that is: finite. Hint: look "
-        "at the "
-        "values there: a root, power or quotient at 0, perhaps one that a where() hides.");
+        "at the values there: a root, power or quotient at 0, perhaps one that a where() hides.");
   // The trap of where(): the root's gradient at 0 is 0 * inf.
   const Tensor positive = gt(x, 0.0);
   CHECK_HAS(anomaly_of([&] { sum(where(positive, sqrt(x), x)).backward(); }),

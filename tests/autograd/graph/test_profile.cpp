@@ -20,8 +20,7 @@ std::string text_of(const Profile& profile) {
   return text;
 }
 
-// A clock that goes on by a second whenever it is read, so that times are known whatever else the machine
-// does.
+// A clock that goes on by a second whenever it is read, so that times are known on any machine.
 int64_t counted_seconds() {
   static int64_t readings = 0;
   return ++readings * 1'000'000'000;
@@ -53,8 +52,7 @@ TEST_CASE("events follow one another, and groups enclose them") {
     }
     sum(matmul(x, x)).backward();
   }
-  // The clock is read when the profile is made (0 s), switched on, at a span's beginning, and at the end of
-  // all.
+  // The clock is read when the profile is made (0 s), switched on, at a span's beginning, and at the end.
   std::string times;
   for (const ProfileEvent& e : profile.events())
     times += concat(times.empty() ? "" : ", ", e.name, " ", e.start, " to ", e.end);

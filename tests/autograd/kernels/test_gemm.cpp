@@ -54,8 +54,7 @@ struct Case {
   mutable std::vector<double> sums;  // without c, as soon as they are needed
 };
 
-// In units of `error`: between different orders of summation up to 13 was seen, for a wrong term it is above
-// 10^5.
+// In units of `error`: between orders of summation up to 13 was seen, for a wrong term it is above 10^5.
 constexpr double kTolerance = 40;
 
 /// The largest difference in units of the rounding error that a sum of k products may have.

@@ -1,5 +1,4 @@
-// The functions of one variable: exact limits, a few ulp in between, and the same bits wherever an element
-// lies.
+// The functions of one variable: exact limits, a few ulp in between, the same bits wherever an element lies.
 #include "plain.hpp"
 
 namespace test_math {

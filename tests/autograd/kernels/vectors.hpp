@@ -1,5 +1,4 @@
-// What the tests of the vector kernels share: every level this machine has, thread counts, data, and
-// comparisons.
+// What the tests of the vector kernels share: levels of this machine, thread counts, data, comparisons.
 #pragma once
 
 #include "catch.hpp"
@@ -58,8 +57,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// How many steps of T's grid `got` is from `want`; infinite if only one of them is NaN or the infinities
-/// differ.
+/// How many steps of T's grid `got` is from `want`; infinite if one of them is NaN or infinities differ.
 template <class T>
 double ulps(T got, double want) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : kInf;

@@ -1,5 +1,4 @@
-// Tensor::index(): shapes as in PyTorch 1.13, and edges. tests/annexes/cases/conform has PyTorch's answers
-// and gradients.
+// Tensor::index(): shapes as in PyTorch 1.13, and edges. tests/annexes/cases/conform has PyTorch's answers.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_index {

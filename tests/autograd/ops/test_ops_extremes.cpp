@@ -1,5 +1,4 @@
-// Long rows keep their digits, and values whose squares overflow or vanish their norms: float32 against
-// float64.
+// Long rows keep their digits, and values whose squares overflow or vanish their norms, as in float64.
 #include "autograd/against_float64.hpp"
 
 namespace gradus::test_ops_extremes {

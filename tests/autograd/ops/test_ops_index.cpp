@@ -1,5 +1,4 @@
-// Edges and refusals of ops that join, place and look up; tests/annexes/cases/conform has PyTorch's answers
-// to the rest.
+// Edges and refusals of ops that join, place and look up; the rest is in tests/annexes/cases/conform.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_index {

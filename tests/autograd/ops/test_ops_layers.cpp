@@ -1,5 +1,4 @@
-// Norms, cross_entropy and dropout at their edges; tests/annexes/cases/conform has PyTorch's answers to plain
-// calls.
+// Norms, cross_entropy and dropout at their edges; plain calls are in tests/annexes/cases/conform.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_layers {

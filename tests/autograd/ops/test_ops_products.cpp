@@ -1,5 +1,4 @@
-// matmul of any layout against its definition, and what products refuse. tests/annexes/cases/conform has
-// PyTorch's answers to plain calls.
+// matmul of any layout against its definition, and refusals. Plain calls: tests/annexes/cases/conform.
 #include "autograd/by_definition.hpp"
 
 namespace gradus::test_ops_products {

@@ -198,8 +198,7 @@ TEST_CASE("states that no generator writes are refused, and change nothing") {
   CHECK_THROWS_WITH(
       g.set_state("philox 1"),
       "[generator] a state must be what state() writes, 'philox KEY POSITION' or 'torch SEED PLACE SPARE' "
-      "and "
-      "624 words, got 'philox 1'.");
+      "and 624 words, got 'philox 1'.");
 }
 
 TEST_CASE("streams for a purpose are of the same kind, and depend on the seed and the name alone") {

@@ -33,8 +33,7 @@ TEST_CASE("every recorded operation has a definition, which gives its values") {
   for (const std::string_view op : kRecordedOps) {
     INFO(op);
     CHECK(static_cast<bool>(reference::find<double>(op)));
-    // Two round to bfloat16: see test_ops_activated_linear.cpp. The annex fast has attention as one
-    // operation.
+    // Two round to bfloat16: see test_ops_activated_linear.cpp. The annex fast has attention as one.
     const bool is_composed = op == "scaled_dot_product_attention" && !kernels::fast_kernels().attention;
     CHECK(
         (compared.contains(std::string(op)) || op == "gelu_linear" || op == "swiglu_linear" || is_composed));

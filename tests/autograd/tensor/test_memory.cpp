@@ -59,8 +59,7 @@ void check_flat(int steps) {
   CHECK(memory_use().bytes == before.bytes);
   CHECK(memory_use().blocks == before.blocks);
   CHECK(memory_use().peak == before.peak);
-  // Slack for the allocator's own; a leak of 16 bytes a step shows in the soak. Sanitizers keep what is
-  // freed.
+  // Slack for the allocator's own; a leak of 16 bytes a step shows in the soak. Sanitizers keep what is free.
   if (!kSanitized) CHECK(resident() - resident_before < 1 << 20);
   CHECK(std::isfinite(training.last()));
 }

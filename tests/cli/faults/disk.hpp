@@ -22,8 +22,7 @@ class Disk {
 
   /// How many changes of names are not certain to be on disk.
   size_t unsynced_changes() const { return changes_.size(); }
-  /// Writes the disk to a folder: with the first `changes` of those, and with the bytes that were not fsynced
-  /// or without them.
+  /// Writes the disk to a folder: with the first `changes`, and with or without what was not fsynced.
   void write_to(const std::filesystem::path& folder, size_t changes, bool with_unsynced_bytes) const;
 
  private:

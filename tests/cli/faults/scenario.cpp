@@ -21,8 +21,7 @@ Files results(const fs::path& folder) {
   return files;
 }
 
-/// Do the states that were kept have the bytes that were saved, and the newest, which is there, those of the
-/// run's end?
+/// Do the states that were kept have the bytes that were saved, and the newest those of the run's end?
 bool kept_are_whole(const fs::path& folder) {
   if (!fs::exists(folder / "kept/step-3")) return false;
   for (const auto& entry : fs::directory_iterator(folder / "kept")) {
@@ -50,8 +49,7 @@ void restore(const fs::path& folder, const Files& files) {
   }
 }
 
-/// All names and bytes below a folder, but for the speeds in the log and the numbers of processes in the
-/// lock.
+/// All names and bytes below a folder, but for speeds in the log and numbers of processes in the lock.
 std::string fingerprint(const fs::path& root) {
   std::string text;
   for (const auto& entry : fs::recursive_directory_iterator(root))

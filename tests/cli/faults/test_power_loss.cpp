@@ -1,5 +1,4 @@
-// A run is recorded, and the power cut before and after each of its fsyncs: of what was not synced, any part
-// may be on the disk then.
+// A run, and the power cut before and after each of its fsyncs: any part of what was not synced may be there.
 #include "catch.hpp"
 #include "disk.hpp"
 #include "scenario.hpp"
@@ -27,8 +26,7 @@ class FirstSave {
   bool named_ = false, done_ = false;
 };
 
-/// Cuts the power around each fsync, but only at one in `stride` of all that may then be on the disk.
-/// Returns how many disks were tried.
+/// Cuts the power around each fsync, at one in `stride` of all possible disks. Returns how many were tried.
 int cut_power(Scenario::Kind kind, int first, int stride) {
   const Scenario scenario(kind);
   std::vector<SystemCall> calls;

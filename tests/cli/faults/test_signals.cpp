@@ -12,12 +12,10 @@ namespace gradus::test_signals {
 
 using namespace gradus::testing;
 
-/// In the log when the run begins to save after its second step: the start, four lines of the first step, one
-/// of the second.
+/// In the log when the run saves after its second step: the start, four lines of the first, one of that.
 constexpr int kLinesBefore = 6;
 
-/// Sends the signals, each as the run begins another fsync of its second step, and waits for `pause` between
-/// them. Returns the end of the run.
+/// Sends the signals, each at another fsync of the second step, `pause` apart. Returns the end of the run.
 Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono::milliseconds pause = {}) {
   scenario.set_up();
   int lines = 0;
@@ -34,8 +32,7 @@ Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono
                }});
 }
 
-/// How a run ended to which SIGTERM came so late, and again at once, as timeout(1) sends it; -1 if it was
-/// killed.
+/// How a run ended to which SIGTERM came so late, and again at once, as from timeout(1); -1 if killed.
 int terminate(const std::vector<std::string>& arguments, std::chrono::microseconds after) {
   const auto send = [after] {
     const pid_t run = ::getpid();

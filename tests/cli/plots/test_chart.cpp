@@ -18,8 +18,7 @@ std::u32string decoded(std::string_view text) {
 
 using Places = std::set<std::pair<int, int>>;
 
-/// The dots of rows of braille characters, by Unicode's numbers of the dots: 1 2 3 7 down the left, 4 5 6 8
-/// down the right.
+/// Dots of rows of braille characters, by Unicode's numbers: 1 2 3 7 down the left, 4 5 6 8 down the right.
 Places dots(const std::vector<std::string>& rows, size_t margin = 0) {
   constexpr int kNumbers[2][4] = {{1, 2, 3, 7}, {4, 5, 6, 8}};
   Places places;

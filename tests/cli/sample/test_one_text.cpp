@@ -17,8 +17,7 @@ using Tokens = std::vector<int64_t>;
 
 constexpr int32_t kEnd = 256;  // the only special token: it precedes a text and ends one
 
-/// A model over bytes and a special token, with a tokenizer.json that puts it before each text. With `ends`,
-/// it always predicts that token.
+/// A model over bytes and a special token before each text. With `ends`, it always predicts that token.
 struct Model {
   Scratch scratch;
   std::string folder = scratch.path("model");

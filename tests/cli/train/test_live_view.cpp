@@ -91,8 +91,7 @@ TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as
 TEST_CASE("a terminal that is resized, and Ctrl-C, leave no remains of the view, and a run that resumes") {
   if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
-  // Without evaluations, whose lines clear the view: each piece of output then shows how wide the terminal
-  // was.
+  // Without evaluations, whose lines clear the view: pieces of output show how wide the terminal was.
   PseudoTerminal terminal(training.command("run", args("--steps 1000000 --eval-every 1000000")), {}, 100, 30);
   Screen screen(100, 30);
   const std::vector<std::pair<int, int>> sizes = {{70, 30}, {120, 40}, {61, 40}, {80, 30}};

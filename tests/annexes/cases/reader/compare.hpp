@@ -1,5 +1,4 @@
-// What a result must have in common with PyTorch's. An infinity equals itself alone, NaN equals NaN alone,
-// and shapes are equal.
+// What a result has in common with PyTorch's: infinity equals itself alone, NaN equals NaN, shapes are equal.
 #pragma once
 
 #include <cmath>

@@ -136,8 +136,7 @@ DType dtype_in(const json& j) {
                       : DType::boolean;
 }
 
-// A row of operations.def for Python, with the parameters of files of cases: "mm x other" for
-// "mm(input, mat2)".
+// A row of operations.def for Python, with parameters of files of cases: "mm x other" for "mm(input, mat2)".
 std::string signature(const std::string& op, std::string_view row) {
   const size_t begin = row.find('(') + 1;
   std::string text(row.substr(begin, row.find(')') - begin));

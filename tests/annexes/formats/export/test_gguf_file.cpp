@@ -1,5 +1,4 @@
-// GGUF files of models: keys and tensors as llama.cpp's converter has them, values where it puts them.
-// (.ci/clients asks llama.cpp itself.)
+// GGUF files of models: keys and tensors as llama.cpp's converter has them. (.ci/clients asks llama.cpp.)
 #include "autograd/compare.hpp"
 #include "exported.hpp"
 #include "gradus/annexes/formats/export/export.hpp"

@@ -1,5 +1,4 @@
-// The files of a page: all that stands in {{ }} is filled in, and the numbers come back. (.ci/clients runs
-// its scripts.)
+// The files of a page: all in {{ }} is filled in, and the numbers come back. (.ci/clients runs its scripts.)
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"

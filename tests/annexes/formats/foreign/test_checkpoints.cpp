@@ -95,6 +95,9 @@ TEST_CASE("a pickle that calls anything is refused by its name, and nothing runs
 }
 
 TEST_CASE("damaged pickles") {
+  const std::string kTensor =
+      "ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n\x8c\1z\x8c\3cpuK\1tQK\1))"
+      "\x89}tR";
   struct Bad {
     std::string opcodes, reason;
   };
@@ -107,6 +110,11 @@ TEST_CASE("damaged pickles") {
       {"K\1)R", "must call a name with a tuple, got other values."},
       {"K\1K\1\x93", "must name a function by two texts, got other values."},
       {"ctorch._utils\n_rebuild_tensor_v2\n)R", "must give tensors the arguments that PyTorch gives them"},
+      {"ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n\x8c\1z\x8c\3cpuK\1tQK\1))"
+       "\x89}}\x8c\3neg\x88stR",
+       "must have tensors whose values are those of their storages, got one with other options."},
+      {"}(\x8c\5model}\x8c\1x" + kTensor + "s\x8c\nstate_dict}\x8c\1x" + kTensor + "su",
+       "must have one model, got 'model.*' and 'state_dict'."},
       {"]q\1h\1a", "must be nested in at most 64 levels"},
       {"}]K\1s", "must have keys that are texts or numbers, got another value."}};
   for (const Bad& bad : bads) {

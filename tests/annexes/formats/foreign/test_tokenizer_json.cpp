@@ -1,5 +1,4 @@
-// tokenizer.json of other programs, beside the ids of Hugging Face's tokenizers (theirs.mjs), and what such a
-// file may not have.
+// tokenizer.json of other programs, beside the ids of Hugging Face's tokenizers (theirs.mjs), and refusals.
 #include <vector>
 
 #include "data/small_vocabulary.hpp"
@@ -175,13 +174,23 @@ TEST_CASE("what a stranger's tokenizer.json costs is bounded") {
       Tokenizer::from_tokenizer_json(with_steps("{\"type\": \"ByteLevel\"}", doubling + "]}"));
   CHECK(grows.encode("bc").size() == 2);
   CHECK_ERROR(grows.encode(std::string(1000, 'a')), "the normalizer must make at most 16064 bytes");
+  const auto around = [](const std::string& pieces, const std::string& ids) {
+    std::string json = with_steps("{\"type\": \"ByteLevel\"}");
+    return read_error(json.insert(1, R"("post_processor": {"type": "TemplateProcessing", "single": [)" +
+                                         pieces + R"(], "special_tokens": {"s": {"ids": [0)" + ids +
+                                         "]}}}, "));
+  };
+  const std::string text = R"({"Sequence": {"id": "A"}})", special = R"({"SpecialToken": {"id": "s"}}, )";
+  CHECK(around(special + text, "") == "no error");
+  CHECK_HAS(around(special + text, ",1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7"),
+            "ids[16] must be one of at most 16 tokens.");
+  CHECK_HAS(around(special.substr(0, special.size() - 2), ""), "must have the Sequence of the text.");
   CHECK_ERROR(small_tokenizer("a b\n", {std::string(257, 'x')}),
               "an added token must have at most 256 bytes, got 257.");
 }
 
 TEST_CASE("NFC orders marks by their classes, however many there are") {
-  // U+0323 has the class 220, U+0307 and U+0301 have 230 (UnicodeData.txt); marks of a class keep their
-  // order.
+  // U+0323 has the class 220, U+0307 and U+0301 have 230 (UnicodeData.txt); marks of a class stay in order.
   const auto nfc = [](const std::string& text) {
     return pairs::normalized(text, {{pairs::Normalization::Kind::nfc, "", ""}});
   };

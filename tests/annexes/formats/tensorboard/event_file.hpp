@@ -1,5 +1,4 @@
-// Reads event files of TensorBoard as TFRecord's and Protocol Buffers' documents describe them. It shares no
-// code with the writer.
+// Reads event files of TensorBoard by the documents of TFRecord and Protocol Buffers, without the writer.
 #pragma once
 
 #include <bit>

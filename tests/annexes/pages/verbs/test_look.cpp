@@ -1,5 +1,4 @@
-// gradus look: its numbers against a forward pass of the library, and against models that were edited by
-// hand.
+// gradus look: its numbers against a forward pass of the library and against models edited by hand.
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"

@@ -103,8 +103,7 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
   const std::string file = scratch.file(
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
                         "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = "
-                        "false\n[try.heads]\nbias = [true, "
-                        "false]\n");
+                        "false\n[try.heads]\nbias = [true, false]\n");
   const Outcome outcome = call("sweep", file, "--out", scratch.path("sweep"), "--threads 1");
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
@@ -166,8 +165,7 @@ TEST_CASE("a sweep refuses a table that is none, by line and column") {
   refused("seeds = [-1]\n[try.a]\n",
           ":1:1: seeds must be whole numbers from 0 to 1000000000000000, got '-1'");
   refused("seeds = [1, 1000000000000001]\n[try.a]\n",
-          ":1:1: seeds must be whole numbers from 0 to 1000000000000000, "
-          "got '1000000000000001'");
+          ":1:1: seeds must be whole numbers from 0 to 1000000000000000, got '1000000000000001'");
   refused("seeds = ['']\n[try.a]\n", ":1:1: seeds must be whole numbers from 0 to 1000000000000000, got ''");
   refused("seeds = []\n[try.a]\n", "seeds must be one at least, got none");
   refused("sedes = [1]\n", ":1:1: must have seeds, [base] and [try.NAME] only, got 'sedes'");
