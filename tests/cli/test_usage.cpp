@@ -55,7 +55,8 @@ TEST_CASE("who mistypes is told what may have been meant", "[needs.verbs]") {
       {"sample out --temp 0.9", "did you mean --temperature?"},
       {"eval --txet a.txt", "did you mean --text?"},
       {"train --preset tinny",
-       "--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'tinny'. Hint: did you "},
+       "--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'tinny'. Hint: did "
+       "you "},
       {"train --corpus kvj", "--corpus must be kjv or stories, got 'kvj'. Hint: did you mean kjv?"},
       {"train --decay cosin", "--decay must be cosine, linear, constant or wsd, got 'cosin'. Hint: did you "},
       {"train --tokenizer chars", "did you mean char?"},
