@@ -150,7 +150,10 @@ const FileChecksum* FolderSnapshot::checksum(const std::string& name) const {
   return found == checksums_->end() ? nullptr : &found->second;
 }
 
-bool FolderSnapshot::has(const std::string& name) const { return fs::exists(folder_ / name); }
+// A link to nothing is there, and an error when it is read.
+bool FolderSnapshot::has(const std::string& name) const {
+  return fs::exists(fs::symlink_status(folder_ / name));
+}
 
 std::string FolderSnapshot::text(const std::string& name) const {
   std::string text = read(folder_ / name);

@@ -1,6 +1,5 @@
 // Norms of channels: BatchNorm1d, BatchNorm2d and GroupNorm. Images are (N, C, H, W) or (N, C, L). Ownership
-// and thread-safety as in module.hpp, but a BatchNorm in training mode writes its buffers when it is called,
-// so it needs exclusive access.
+// and thread-safety as in module.hpp, but a BatchNorm in training mode writes its buffers when called.
 #pragma once
 
 #include <optional>

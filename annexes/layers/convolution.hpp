@@ -1,8 +1,7 @@
 // Convolution and pooling: Conv1d, Conv2d, MaxPool1d, MaxPool2d, AvgPool1d and AvgPool2d.
 //
 // Images are (N, C, H, W) for the 2-d layers and (N, C, L) for the 1-d layers; N may be missing. Parameters
-// start with PyTorch's initial values, which constructors draw in the order of the members. Ownership and
-// thread-safety as in module.hpp.
+// start with PyTorch's values, drawn in the order of members. Ownership and thread-safety as in module.hpp.
 #pragma once
 
 #include "gradus/annexes/layers/ops/windows.hpp"

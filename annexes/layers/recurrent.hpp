@@ -1,7 +1,6 @@
 // RNN, GRU and LSTM over sequences.
 //
-// B, T, C, H: batch, time steps, input_size, hidden_size. Names and initial values of parameters are
-// PyTorch's. Ownership and thread-safety as in module.hpp.
+// B, T, C, H: batch, time steps, input_size, hidden_size. Parameters are PyTorch's; else as in module.hpp.
 #pragma once
 
 #include <vector>
@@ -78,8 +77,7 @@ class RecurrentLayer : public Recurrent {
                  const RecurrentOptions& options = {})
       : Recurrent(recurrence, input_size, hidden_size, generator, options) {}
   /// x: (T, B, C), (B, T, C) if batch_first, or (T, C); the start h_0 or {h_0, c_0} like h_n and c_n,
-  /// undefined: zeros. The generator is needed in training mode with dropout > 0 and several layers. Throws
-  /// Error for other shapes.
+  /// undefined: zeros. With dropout > 0 in training mode a generator is needed. Throws for other shapes.
   Output operator()(const Tensor& x, const State& start = {}, Generator* dropout = nullptr) const {
     const LSTMOutput all = run(x, LSTMState{start}, dropout);
     if constexpr (recurrence == Recurrence::lstm)

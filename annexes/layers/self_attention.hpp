@@ -64,8 +64,7 @@ class SelfAttention : public Module {
   /// two, and as Linear and Dropout do.
   SelfAttention(int64_t d_in, int64_t d_out, Generator& generator, const SelfAttentionOptions& options = {});
 
-  /// Applies the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error
-  /// for other shapes and for T beyond context_length.
+  /// Masks causally, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws for others.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
   /// Applies the given mask: bool, (T, T) or broadcast to the scores; true: masked. Throws as above.
   Tensor operator()(const Tensor& x, const Tensor& mask, Generator* dropout = nullptr) const;
@@ -83,8 +82,7 @@ class SelfAttention : public Module {
   SelfAttentionOptions options_;
 };
 
-/// num_heads SelfAttention layers of d_out features each, whose outputs are concatenated. One layer with
-/// num_heads heads gives the same, faster.
+/// num_heads SelfAttention layers of d_out features, concatenated. One layer with num_heads gives it faster.
 class StackedHeads : public Module {
  public:
   /// `head` has the options of each head. Throws Error unless its num_heads is 1.

@@ -53,8 +53,7 @@ struct LessonStep {
 /// Collects the steps of a lesson.
 class LessonPage {
  public:
-  /// `printouts`: FILE.txt, which has headings "== CELL"; below one or more of them is the output of these
-  /// cells in the notebook.
+  /// `printouts`: FILE.txt, with headings "== CELL"; below one or more is the output of these cells.
   explicit LessonPage(std::string_view printouts);
 
   void say(std::string_view sentence) { steps_.push_back({std::string(sentence), "", "", "", {}}); }

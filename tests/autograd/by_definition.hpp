@@ -51,8 +51,7 @@ double error_of_calls(const F& f) {
   return worst;
 }
 
-/// Compares each call that f records, and f's gradients for a random cotangent along a random direction, with
-/// the definitions. Returns the number of calls.
+/// Compares calls of f and gradients along a random direction with definitions. Returns the number of calls.
 inline int check_by_definition(const ScalarFunction& f, const std::vector<Tensor>& inputs) {
   int calls = 0;
   std::vector<Tensor> leaves, u;

@@ -1,6 +1,5 @@
 // The suite is checked: a wrong gradient planted into any op's case must be caught. Nothing in the engine
-// helps: a case's result is recorded again, through the public door, with a rule that computes the true
-// gradients and spoils one.
+// helps: a case's result is recorded again, with a rule that computes the true gradients and spoils one.
 #pragma once
 
 #include <map>

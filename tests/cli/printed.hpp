@@ -14,8 +14,7 @@
 
 namespace gradus::testing {
 
-/// Whether a multiply-add rounds once, as it did where the notebooks were printed. Where it rounds twice the
-/// last digit of eight may be another one.
+/// Whether a multiply-add rounds once, as where the notebooks were printed; else the last digit may differ.
 inline bool has_fma() {
 #ifdef __ARM_FEATURE_FMA
   return true;
@@ -53,8 +52,7 @@ struct Printed {
 };
 
 /// Whether a machine may print `ours` where another printed `theirs`: the same to the last character; where
-/// multiply-adds round twice, each number within the four roundings that a sum of a few products, and a
-/// softmax of them, then has more.
+/// multiply-adds round twice, each number within the four roundings of a sum; a softmax of them has more.
 inline bool same_print(std::string_view ours, std::string_view theirs) {
   if (ours == theirs) return true;
   if (has_fma()) return false;

@@ -21,8 +21,7 @@ class PseudoTerminal {
   void resize(int columns, int rows);
   /// What somebody types; "\x03" is Ctrl-C, "\x04" Ctrl-D, "\r" the key at the end of a line.
   void type(const std::string& keys);
-  /// The same once the program edits the line: what comes before that the terminal shows by itself, and a
-  /// Ctrl-C then throws away.
+  /// The same once the program edits the line: the terminal shows earlier input, which a Ctrl-C throws away.
   void type_at_prompt(const std::string& keys);
   /// What is shown from the call before up to and with `text`. Throws, with what was shown, if none comes.
   std::string shown_up_to(const std::string& text);

@@ -122,6 +122,10 @@ TEST_CASE("a folder without a list is read as it is, and a file that is missing 
   fs::remove(folder.path / kChecksumList);
   overwrite(folder.path / "text", "changed");
   CHECK(folder.text() == "changed");
+  fs::remove(folder.path / "text");
+  fs::create_symlink("nowhere", folder.path / "text");
+  CHECK(read_folder(folder.path, [](const FolderSnapshot& files) { return files.has("text"); }));
+  CHECK_HAS(error_of([&] { folder.text(); }), "cannot read");
 }
 
 TEST_CASE("a reader tries again when files are replaced under its hands") {

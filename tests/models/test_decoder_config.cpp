@@ -108,8 +108,7 @@ TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
   CHECK(train.activations == 4 * 30 * (3 * (16 * 4 + 2) + 3 * 4 + 2 * 7 + 8 * 4));
   CHECK(train.packed == 0);
   const MemoryEstimate rounded = training_memory(config, 6, DType::bfloat16);
-  // What gelu makes, 16 numbers in each layer, is kept in 2 bytes each; gradients 16, 12 and 4 wide are
-  // packed in two forms.
+  // What gelu makes, 16 numbers a layer, is kept in 2 bytes each; gradients 16, 12 and 4 wide in two forms.
   CHECK(rounded.activations == train.activations - 2 * 30 * 3 * 16 + 2 * 2 * 30 * (16 + 12 + 4));
   CHECK(rounded.total() == train.total() + 4 * parameters - 2 * 30 * 3 * 16 + 2 * 2 * 30 * (16 + 12 + 4));
   CHECK(sample.parameters == 4 * parameters);
@@ -137,8 +136,7 @@ TEST_CASE("memory of a llama has gate, up and their product, and what norms of q
 TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {
   DecoderConfig config = kSmallGemma;  // C = 16, 24 features of queries, 12 of keys, 24 inside the MLP
   // For each of 48 tokens: in each layer 6 vectors, q and the heads' output, k and v, the inputs of the norms
-  // of q and k, 4 inside the MLP and a number a head; 3 vectors around the layers, the logits and their
-  // gradient.
+  // of q and k, 4 inside the MLP and a number a head; 3 vectors around the layers, logits, their gradient.
   const double saved = 3 * (6 * 16 + 2 * 24 + 2 * 12 + (24 + 12) + 4 * 24 + 4) + 3 * 16 + 2 * 11 + 4 * 24;
   CHECK(training_memory(config, 6).activations == 4 * 48 * saved);
 }

@@ -87,8 +87,7 @@ TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
 }
 
 TEST_CASE("where a product of one row is too small to have the bits of several, nothing is drafted") {
-  // Below 400 multiplications sums are made in another order. Keys of few heads, a narrow model and a small
-  // vocabulary have such products.
+  // Below 400 multiplications sums have another order. Few heads, narrow models, small vocabularies do so.
   const auto sizes =
       GENERATE(values<std::array<int64_t, 4>>({{32, 4, 1, 37}, {16, 2, 2, 37}, {40, 4, 4, 7}}));
   const auto [n_embd, n_head, n_kv_head, vocab_size] = sizes;

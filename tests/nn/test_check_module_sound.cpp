@@ -9,8 +9,7 @@ namespace gradus::test_check_module_sound {
 
 using namespace gradus::testing;
 
-/// A frozen Linear and a product of two thin matrices beside it, of which one starts at 0 (Hu et al., arXiv
-/// 2106.09685).
+/// A frozen Linear and a product of two thin matrices, one of which starts at 0 (Hu et al., 2106.09685).
 struct LowRank : Module {
   LowRank() {
     base.weight.requires_grad_(false);

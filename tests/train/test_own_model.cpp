@@ -19,8 +19,7 @@ using namespace testing;
 
 namespace fs = std::filesystem;
 
-/// Guesses the next byte from the last alone, and drops half of what it knows. Its loss grows with the number
-/// of batches that it was trained on.
+/// Guesses the next byte from the last, and drops half of what it knows. Its loss grows with the batches.
 class Pairs : public nn::Module {
  public:
   explicit Pairs(DType dtype = DType::float32) {

@@ -9,8 +9,7 @@ namespace gradus::kernels::GRADUS_ISA {
 // Rows and columns of a packed tile, and pairs along its k.
 constexpr int kSide = 16, kPairs = 16;
 
-// Vectors across a tile of c, and their strips: with 32 registers four, with 16 two. The registers determine
-// the rows: 16 = 6 + 5 + 5.
+// Vectors across a tile of c, and their strips: four with 32 registers, two with 16. Rows: 16 = 6 + 5 + 5.
 #if defined(__AVX512F__) || defined(__ARM_NEON)
 constexpr int kColumnVectors = 4;
 #else

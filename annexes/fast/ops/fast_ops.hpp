@@ -35,8 +35,7 @@ Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias)
 Tensor rounded_gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate);
 Tensor rounded_swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias);
 
-/// linear() with a weight that is only stored; the arguments are checked. A product under Autocast converts
-/// some rows of the weight at a time.
+/// linear() with a stored weight; the arguments are checked. Autocast converts some of its rows at a time.
 Tensor stored_linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 /// scaled_dot_product_attention() by the kernels in attention/; the arguments are checked and fit them.

@@ -23,8 +23,7 @@ struct RoundedRow {
 };
 
 struct TileLoops {
-  /// Rounds n numbers, at most a tile's columns, which share a scale: their values, scale and sum. If one is
-  /// not finite, the scale is NaN.
+  /// Rounds n numbers of a tile's row: their values, scale and sum. If one is not finite, the scale is NaN.
   void (*round)(int64_t n, const float* x, int8_t* values, float* scale, int32_t* sum);
   /// One function for each type. It sets y[r] to the dot product of x and row r of `count` adjacent tiles.
   void (*dots[kTileTypes])(int64_t count, const void* tiles, RoundedRow x, float* y);

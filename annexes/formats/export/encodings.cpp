@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/files/error.hpp"
@@ -115,6 +116,22 @@ std::string name_of_words(const pairs::Rules& rules) {
   return std::string(name->second);
 }
 
+/// Throws Error if other tokens come from llama.cpp, which joins no words that are tokens for one name alone.
+void check_whole_words(const pairs::BytePairs& ours, bool are_whole) {
+  pairs::Model model = ours.model();
+  if (std::exchange(model.rules.ignore_merges, are_whole) == are_whole) return;
+  const pairs::BytePairs theirs(std::move(model));
+  for (int32_t token = 0; token < ours.size(); ++token) {
+    std::vector<int32_t> here, there;
+    ours.encode(ours.text(token), /*specials=*/false, here);
+    theirs.encode(ours.text(token), /*specials=*/false, there);
+    if (here != there && files::is_utf8(ours.text(token)))
+      fail("export", "ignore_merges of tokenizer.json must be ", are_whole ? "true" : "false",
+           ", as in llama.cpp for such words, got other tokens for ", files::in_quotes(ours.text(token)),
+           ".");
+  }
+}
+
 /// The keys of both kinds of pairs.
 Keys of_pairs(const data::Tokenizer& tokenizer) {
   const pairs::Model& model = tokenizer.pairs().model();
@@ -133,6 +150,7 @@ Keys of_pairs(const data::Tokenizer& tokenizer) {
   Keys keys{{"tokenizer.ggml.model", std::string(model.rules.of_characters ? "llama" : "gpt2")}};
   if (!model.rules.of_characters) {
     keys.emplace_back("tokenizer.ggml.pre", name_of_words(model.rules));
+    check_whole_words(tokenizer.pairs(), std::get<std::string>(keys.back().second) == "llama-bpe");
     keys.emplace_back("tokenizer.ggml.tokens", List::of_texts(std::move(tokens)));
     keys.emplace_back("tokenizer.ggml.token_type", List::of_numbers(types));
     keys.emplace_back("tokenizer.ggml.merges", List::of_texts(merge_lines(tokenizer)));

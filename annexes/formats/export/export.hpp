@@ -23,8 +23,7 @@ std::vector<std::string> gguf_types();
 void write_gguf(const train::TrainedModel& trained, const std::string& name, std::string_view type,
                 const std::filesystem::path& path);
 
-/// Writes the adapters of a model (nn::LoRA) as a GGUF file, which llama.cpp adds to the base model with
-/// --lora. Throws as above.
+/// Writes the adapters of a model (nn::LoRA) as a GGUF file, for llama.cpp's --lora. Throws as above.
 void write_gguf_adapter(const train::TrainedModel& trained, const std::string& name,
                         const std::filesystem::path& path);
 

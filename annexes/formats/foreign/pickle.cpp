@@ -308,8 +308,7 @@ class PickleReader {
       refuse("must have sizes of tensors from 0 on, got ", text, ".");
     return number;
   }
-  /// Arguments: storage, offset, shape, strides, two that do not affect the values, and options that may, as
-  /// a sign that is not in the storage.
+  /// Arguments: storage, offset, shape, strides, two without effect, and options, as a sign beside it.
   PickledTensor tensor(PickleValue arguments) const {
     if (items_of(arguments).first > 6 && lists_[item(arguments, 6, Kind::dict).at].first != 0)
       refuse("must have tensors whose values are those of their storages, got one with other options.");

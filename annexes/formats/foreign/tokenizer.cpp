@@ -93,8 +93,7 @@ Tokenizer tokenizer_json(std::string_view text, const std::string& file) {
   check_model(model);
   root.must_have_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                        "post_processor", "decoder", "model"});
-  // Fine-tuned models have truncation and padding of their training; transformers switches both off for a
-  // call that does not ask for them, as no call here does.
+  // Fine-tuned models have truncation and padding of their training; transformers switches both off in calls.
   const Field vocab = model.at("vocab"), merges = model.at("merges");
   std::vector<pairs::AddedToken> added = read_added(root);
   Tokenizer tokenizer = Tokenizer::bytes();

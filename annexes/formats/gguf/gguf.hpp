@@ -90,8 +90,7 @@ struct NewTensor {
   std::function<std::string()> values;  ///< makes the bytes, called when they are written
 };
 
-/// Writes a whole file of version 3, aligned to 32 bytes. Throws std::logic_error if a tensor's
-/// bytes are not those of its shape and type.
+/// Writes a file of version 3, aligned to 32 bytes. Throws std::logic_error if a tensor has other bytes.
 void write(std::ostream& out, const Keys& keys, const std::vector<NewTensor>& tensors);
 
 }  // namespace gradus::gguf

@@ -42,8 +42,7 @@ struct Windows {
   int64_t count() const { return rows.out * columns.out; }
 };
 
-/// Neighbouring windows, from first to before last, whose element k is inside the plane in one dimension;
-/// that of the first is at `place`.
+/// Neighbouring windows whose element k is inside the plane in one dimension; the first one's is at `place`.
 struct Run {
   int64_t first, last, place;
 };

@@ -1,5 +1,4 @@
-// The page of one run or several: losses, layers, samples and settings. Thread-safety: distinct threads may
-// use distinct runs.
+// The page of runs: losses, layers, samples and settings. Thread-safety: distinct threads, distinct runs.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +13,7 @@ namespace gradus::pages {
 /// for the runs in it. Throws Error for a path that has none.
 std::vector<LoggedRun> runs_of(const std::vector<std::filesystem::path>& paths);
 
-/// What the page shows, as JSON. `is_live`: the page reads its file again and again, as a run goes on that
-/// will write it anew.
+/// What the page shows, as JSON. `is_live`: the page reads its file again, as a run that goes on writes it.
 std::string report_json(const std::vector<LoggedRun>& runs, bool is_live = false);
 
 /// The page of this JSON.

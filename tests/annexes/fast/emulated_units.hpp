@@ -14,8 +14,7 @@ bool can_emulate();
 
 /// While it lives, LDTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS and VDPBF16PS of 512
 /// bits do what they say where the processor refuses them, on any thread, which has tiles of its own. Any
-/// other refused instruction, a tile that is not configured, rows of other shapes than 16 of 64 bytes, end
-/// the program. One at a time.
+/// other refused instruction, a tile not configured, rows other than 16 of 64 bytes, end it. One at a time.
 class Emulation {
  public:
   Emulation();

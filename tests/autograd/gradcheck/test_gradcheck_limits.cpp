@@ -1,5 +1,4 @@
-// The checker accuses no right rule at the limits of float64, finds wrong ones there, and names kinks and
-// values that are too coarse.
+// The checker accuses no right rule at the limits of float64, finds wrong ones there, and names kinks.
 #include "autograd/compare.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"

@@ -1,5 +1,4 @@
-// Kinds of wrong rules that large sums, one choice of inputs or positive numbers hide, and right ones that
-// rounding or a kink nearby makes look wrong.
+// Kinds of wrong rules that sums, one choice of inputs or signs hide, and right ones that look wrong.
 #include "autograd/compare.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"

@@ -37,8 +37,7 @@ std::vector<T> grid(double reach) {
   return x;
 }
 
-/// The most steps of T's grid between an oracle and `got`; for a slope, as it is at the size of the larger
-/// one of its terms, the gate and the rest.
+/// The most steps of T's grid between an oracle and `got`; for a slope, at the size of its larger term.
 template <class T>
 double worst(const Gate& gate, Real (*oracle)(Real), const std::vector<T>& x, const std::vector<T>& got,
              T& where) {

@@ -201,6 +201,15 @@ TEST_CASE("byte pairs are GPT-2's tokenizer, which ends at its special token") {
   CHECK(std::get<gguf::List>(*file.header.find("tokenizer.ggml.token_type")) ==
         gguf::List::of_numbers(types));
 
+  // llama.cpp joins the parts of words that are tokens, unless their name is llama-bpe.
+  std::string json = tokenizer.to_tokenizer_json();
+  json.replace(json.find("\"ignore_merges\": false"), 22, "\"ignore_merges\": true");
+  CHECK_NOTHROW(write(exported(testing::small_gpt2(tokenizer), data::Tokenizer::from_tokenizer_json(json))));
+  json.erase(json.find("\n      \"ab c\","), 14);
+  CHECK_ERROR(write(exported(testing::small_gpt2(tokenizer), data::Tokenizer::from_tokenizer_json(json))),
+              "ignore_merges of tokenizer.json must be false, as in llama.cpp for such words, got other "
+              "tokens for 'abc'");
+
   const data::Tokenizer endless = data::small_tokenizer(testing::kSmallMerges);
   const Written other = write(exported(testing::small_gpt2(endless), endless));
   CHECK(other.number("tokenizer.ggml.eos_token_id") == static_cast<uint32_t>(endless.encode("\xFF").front()));
