@@ -27,8 +27,7 @@ struct ConvLayerOptions {
 template <int dims>
 class Convolution : public Module {
  public:
-  /// Weight and bias start uniform on +-1 / sqrt(C / groups * kernel elements). Throws Error unless groups
-  /// divides both numbers of channels, and all sizes are >= 1.
+  /// Starts uniform on +-1 / sqrt(C / groups * kernel elements). Throws Error unless groups divides channels.
   Convolution(int64_t in_channels, int64_t out_channels, const autograd::PerDim& kernel_size,
               Generator& generator, const ConvLayerOptions& options = {});
 

@@ -71,8 +71,7 @@ class Recurrent : public Module {
 template <Recurrence recurrence, class State, class Output>
 class RecurrentLayer : public Recurrent {
  public:
-  /// Values start uniform on +-1 / sqrt(H). Throws Error for sizes and num_layers below 1, unless 0 <=
-  /// dropout <= 1, and for a GRU or LSTM with relu.
+  /// Values start uniform on +-1 / sqrt(H). Throws Error for sizes below 1, another dropout, a GRU with relu.
   RecurrentLayer(int64_t input_size, int64_t hidden_size, Generator& generator,
                  const RecurrentOptions& options = {})
       : Recurrent(recurrence, input_size, hidden_size, generator, options) {}

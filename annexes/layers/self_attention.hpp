@@ -49,8 +49,7 @@ struct SelfAttentionOptions {
 Tensor causal_mask(int64_t tokens);
 /// q (..., T, hs), k (..., S, hs) -> q k^T (..., T, S), divided by sqrt(hs) if scaled.
 Tensor attention_scores(const Tensor& q, const Tensor& k, bool scaled = true);
-/// softmax over the last dimension of scores (..., T, S), with the mask (bool, broadcast; true: masked;
-/// undefined: none) applied according to the options.
+/// softmax over the last dimension of scores (..., T, S), with the mask (bool, true: masked) by the options.
 Tensor attention_weights(const Tensor& scores, const Tensor& mask, const SelfAttentionOptions& options);
 /// The context vector of a token: x_query (d_in), x (T, d_in), weights (d_in, d_out), as x @ W -> (d_out).
 Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_query, const Tensor& W_key,
@@ -60,8 +59,7 @@ Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_qu
 class SelfAttention : public Module {
  public:
   /// Maps d_in to d_out features of a token. Draws W_query, W_key, W_value, out, in this order. Throws Error
-  /// for sizes below 1, num_heads that does not divide d_out, several heads with dims other than the last
-  /// two, and as Linear and Dropout do.
+  /// for sizes below 1, num_heads that does not divide d_out, heads with other dims, and as Linear, Dropout.
   SelfAttention(int64_t d_in, int64_t d_out, Generator& generator, const SelfAttentionOptions& options = {});
 
   /// Masks causally, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws for others.

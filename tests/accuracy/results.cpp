@@ -1,5 +1,4 @@
-// gradus_accuracy FOLDER: writes inputs of operations, the results of gradus, and the definitions' in long
-// double, for accuracy.py. Prints the level.
+// gradus_accuracy FOLDER: writes inputs, results and exact definitions for accuracy.py; prints the level.
 #include <fstream>
 #include <iostream>
 

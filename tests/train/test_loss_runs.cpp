@@ -1,5 +1,4 @@
-// Twenty steps of a small model have the losses of PyTorch 1.13, for each loss with SGD, and for RMSprop with
-// its options (make_loss_runs.py wrote loss_runs.json).
+// Twenty steps of a small model have PyTorch 1.13's losses, with SGD and RMSprop (make_loss_runs.py).
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"

@@ -18,13 +18,11 @@ constexpr int kColumnVectors = 2;
 constexpr int kSideVectors = kSide / kLanes<float>;
 constexpr int kColumnStrips = kSideVectors > 1 ? 1 : kColumnVectors;
 
-// Strips of right exceed the first-level cache if a vector is a cache line; they are prefetched from the
-// second one by this number of pairs.
+// Strips of right exceed the first-level cache if a vector is a cache line; prefetched by this many pairs.
 constexpr int kPairsAhead = 4;
 
 // Math defines the words of left and right, how many of them make a pair (kHalves), and what they add to a
-// sum. A tile of left is (16 rows, kHalves, 16) words, one of right (16, kHalves, 16 columns). A sum is one
-// chain along k, so that its bits do not depend on the tiles.
+// sum. A tile of left is (16 rows, kHalves, 16) words, one of right (16, kHalves, 16). A sum is one chain.
 template <class Math, int kRows, int kVectors>
 void multiply_rows(const Bf16Tiles& b, const typename Math::Word* left, const typename Math::Word* right,
                    const float* start, float* out) {

@@ -1,5 +1,4 @@
-// Rounds rows of x to 8 bits, and multiplies them by 16 rows of quantized weights. Sums of 32 products are
-// exact integers; they are added in the order of the tiles.
+// Rounds rows of x to 8 bits, and multiplies them by 16 rows of quantized weights, in the order of tiles.
 #include <cmath>
 
 #include "gradus/annexes/fast/quantized/formats.hpp"

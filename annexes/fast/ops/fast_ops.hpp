@@ -13,11 +13,9 @@ namespace gradus {
 /// An operand that has been rounded.
 using Packed = std::shared_ptr<const kernels::PackedBf16>;
 
-/// x, float32, packed. A parameter, a leaf that requires a gradient or is frozen, is packed once and kept
-/// until its values change; other tensors are packed each time.
+/// x, float32, packed. A parameter is packed once and kept until its values change; others each time.
 Packed packed(kernels::Side side, const Matrices& x);
-/// The same for a result in the graph, whose values do not change: it is packed once while it is in use, or
-/// until this thread packs the next one for that side.
+/// The same for a result in the graph: packed once while in use, or until this thread packs the next one.
 Packed packed_for_all(kernels::Side side, const Matrices& x);
 
 /// An operand to fill, in memory that its last user returns to the allocator of tensors.

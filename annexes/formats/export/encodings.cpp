@@ -132,6 +132,19 @@ void check_whole_words(const pairs::BytePairs& ours, bool are_whole) {
   }
 }
 
+/// Whether llama.cpp changes a text in the same way: not at all, but for NFC, or by writing spaces as ▁.
+bool changes_as_llama(const pairs::Rules& rules) {
+  using Kind = pairs::Normalization::Kind;
+  bool writes_spaces = false;
+  for (const auto& [kind, from, to] : rules.normalizer) {
+    const bool is_space = to == "▁" && (kind == Kind::prepend || (kind == Kind::replace && from == " "));
+    if (rules.of_characters ? !is_space : kind != Kind::nfc) return false;
+    writes_spaces = writes_spaces || kind == Kind::replace;
+  }
+  const auto cuts_none = [](const pairs::Split& split) { return split.expression == "\\Q \\E"; };
+  return !rules.of_characters || (writes_spaces && std::ranges::all_of(rules.splits, cuts_none));
+}
+
 /// The keys of both kinds of pairs.
 Keys of_pairs(const data::Tokenizer& tokenizer) {
   const pairs::Model& model = tokenizer.pairs().model();
@@ -147,10 +160,13 @@ Keys of_pairs(const data::Tokenizer& tokenizer) {
     types[at] = added.special ? kControl : kUserDefined;
     tokens[at] = added.text;
   }
+  if (!changes_as_llama(model.rules))
+    fail("export", "the normalizer must be NFC before words of bytes, or ▁ for spaces alone, got another.");
   Keys keys{{"tokenizer.ggml.model", std::string(model.rules.of_characters ? "llama" : "gpt2")}};
+  const std::string words = model.rules.of_characters ? "default" : name_of_words(model.rules);
+  check_whole_words(tokenizer.pairs(), words == "llama-bpe");
+  keys.emplace_back("tokenizer.ggml.pre", words);
   if (!model.rules.of_characters) {
-    keys.emplace_back("tokenizer.ggml.pre", name_of_words(model.rules));
-    check_whole_words(tokenizer.pairs(), std::get<std::string>(keys.back().second) == "llama-bpe");
     keys.emplace_back("tokenizer.ggml.tokens", List::of_texts(std::move(tokens)));
     keys.emplace_back("tokenizer.ggml.token_type", List::of_numbers(types));
     keys.emplace_back("tokenizer.ggml.merges", List::of_texts(merge_lines(tokenizer)));
@@ -166,19 +182,16 @@ Keys of_pairs(const data::Tokenizer& tokenizer) {
     const float score = -static_cast<float>(rank);
     scores.bytes += as_f32({&score, 1});
   }
-  using Kind = pairs::Normalization::Kind;
-  const auto& steps = model.rules.normalizer;
-  const bool adds_space =
-      std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.kind == Kind::prepend; });
+  const auto adds_space = [](const auto& step) { return step.kind == pairs::Normalization::Kind::prepend; };
   if (const auto unknown = tokenizer.token_of("<unk>")) {
     types[static_cast<size_t>(*unknown)] = kUnknown;
     keys.emplace_back("tokenizer.ggml.unknown_token_id", static_cast<uint32_t>(*unknown));
   }
-  keys.emplace_back("tokenizer.ggml.pre", std::string("default"));
   keys.emplace_back("tokenizer.ggml.tokens", List::of_texts(std::move(tokens)));
   keys.emplace_back("tokenizer.ggml.scores", std::move(scores));
   keys.emplace_back("tokenizer.ggml.token_type", List::of_numbers(types));
-  keys.emplace_back("tokenizer.ggml.add_space_prefix", adds_space);
+  keys.emplace_back("tokenizer.ggml.add_space_prefix",
+                    std::ranges::any_of(model.rules.normalizer, adds_space));
   return keys;
 }
 

@@ -21,8 +21,7 @@ struct Template {
   std::vector<int32_t> prefix, suffix;
 };
 
-/// Throws Error, naming the place, for other steps than ByteLevel, which changes no token, and
-/// TemplateProcessing, and for tokens outside [0, tokens).
+/// Throws Error, naming it, for steps but ByteLevel and TemplateProcessing, and tokens outside [0, tokens).
 Template read_template(const files::Field& root, int64_t tokens);
 
 }  // namespace gradus::foreign

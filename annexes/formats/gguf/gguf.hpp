@@ -5,8 +5,7 @@
 // bytes, each at such a multiple too. (The specification: docs/gguf.md of ggml.)
 //
 // The names of a model's keys and tensors are in annexes/formats/export. The reader is strict, as ggml's is:
-// tensors follow one another with no gap except the padding. It never allocates more than a small multiple of
-// the file's size. Thread-safe: no state.
+// tensors follow one another without gaps. Memory is a small multiple of the file's size. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // Event files: the metrics of a run for TensorBoard, which can show them while the run goes on.
 //
 // A file is a sequence of TFRecords: the length of the data (8 bytes, little-endian), its checksum, the data,
-// their checksum; a checksum is CRC-32C, masked. The data are protocol buffers of type Event, as TensorFlow's
-// event.proto and summary.proto define them.
+// their checksum; a checksum is CRC-32C, masked. The data are Events as in event.proto and summary.proto.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,7 @@
 
 namespace gradus::kernels {
 
-/// One dimension of a plane and of the windows on it. Window o reads size elements from o * stride - padding
-/// on, `dilation` apart; those outside the plane are padding.
+/// A dimension of a plane and its windows. Window o reads size elements from o * stride - padding, dilated.
 struct WindowAxis {
   int64_t size, kernel, stride, padding, dilation, out;
 

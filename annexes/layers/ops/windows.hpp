@@ -98,8 +98,7 @@ Tensor avg_pool1d(const Tensor& x, const autograd::PerDim& kernel_size, const Av
 Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, const Tensor& weight = {},
                   const Tensor& bias = {}, bool training = false, double momentum = 0.1, double eps = 1e-5);
 /// (x - mean) / sqrt(var + eps) * weight + bias for each sample and each of num_groups groups of neighbouring
-/// channels of x (N, C, ...); weight and bias (C) or undefined (Wu and He, arXiv 1803.08494). Throws Error if
-/// num_groups does not divide C.
+/// channels of x (N, C, ...); weight, bias (C) or undefined (arXiv 1803.08494). Throws unless they divide C.
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 

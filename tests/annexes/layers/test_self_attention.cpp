@@ -1,5 +1,4 @@
-// Every way of the tutorials to write self-attention: by its definition, against the others, its gradients,
-// and that no output depends on a later token.
+// Every way of the tutorials to write self-attention: by its definition, the others, gradients, causality.
 #include "gradus/annexes/layers/self_attention.hpp"
 
 #include "autograd/compare.hpp"

@@ -1,5 +1,4 @@
-// Gradients keep their digits however far from zero the inputs lie: in float32 a logarithm of a sum of
-// exponentials, or a mean, is rounded as coarsely as they are.
+// Gradients keep their digits far from zero, where a logarithm of a sum of exponentials is rounded coarsely.
 #include "autograd/against_float64.hpp"
 #include "autograd/kernels/vectors.hpp"
 

@@ -1,6 +1,5 @@
 // Operations by the names of files of cases, for the tests that compare gradus with PyTorch's answers without
-// Python: the types of a function's parameters say how values of JSON are passed. annexes/cases/README.md has
-// the signatures.
+// Python: types of parameters say how values of JSON are passed. annexes/cases/README.md has the signatures.
 #pragma once
 
 #include <map>
