@@ -10,6 +10,7 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::foreign {
