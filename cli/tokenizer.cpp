@@ -1,5 +1,4 @@
-// gradus tokenizer: encodes texts and decodes tokens with the tokenizer of a run or of other files; learns
-// byte pairs.
+// gradus tokenizer: encodes texts and decodes tokens with the tokenizer of a folder; learns byte pairs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>

@@ -138,8 +138,7 @@ class TextDataset {
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
   /// `batch` windows of `block` tokens of a split, drawn with replacement; training windows are drawn by
-  /// weights, if set. Depends only on the generator's state. Throws Error for batch below 1, or an empty
-  /// split.
+  /// weights, if set. Depends only on the generator's state. Throws Error for batch < 1 or no tokens.
   Batch random_batch(Split split, int64_t batch, Generator& generator) const;
 
   /// random_batch() of the training split, as a function of the number of windows and the generator. Borrows

@@ -79,8 +79,7 @@ std::vector<Source> read_sources(const std::vector<std::filesystem::path>& paths
 
 /// Whether the sources are examples (chat.hpp): JSON lines, or a JSON array of objects. A source is JSON if
 /// its name ends in .jsonl, .ndjson or .json, in any case, or if its first lines are JSON objects; in a
-/// file that ends in .txt, one of them must have a member of an example. Throws Error if some are and some
-/// are not.
+/// file that ends in .txt, one of them must have a member of an example. Throws Error if they are mixed.
 bool are_examples(const std::vector<Source>& sources);
 
 /// Calls use(line, object) with the text of each object in a source of examples and the number of the line

@@ -308,8 +308,8 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
       if (is_wanted && token) tokens.push_back(*token);
     };
     settle("add_bos_token", /*usual=*/true, files->bos, files->prefix);
-    settle("add_eos_token", /*usual=*/false,
-           files->eos.empty() ? std::nullopt : std::optional(files->eos[0]), files->suffix);
+    settle("add_eos_token", /*usual=*/false, files->eos.empty() ? std::nullopt : std::optional(files->eos[0]),
+           files->suffix);
   });
   const bool is_of_model = !texts.contains(kGenerationConfig);
   bool has_ids = false;

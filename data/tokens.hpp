@@ -29,8 +29,7 @@ class Tokens {
   Tokens(int64_t size, Copy copy) : copy_(std::move(copy)), end_(size) {}  ///< those that `copy` copies
   /// The tokens of a file. Reads it once to check that all are below `vocab_size`; copy() reads it later.
   /// Numbers of which every second is 0, but not all, have twice as many bits, up to 64. Throws Error, naming
-  /// the file and the place, for another token, and if the file is empty, has a part of a number or cannot be
-  /// read.
+  /// the file and the place, for another token, and for a file that is empty, unreadable or cut in a number.
   static Tokens open(const std::filesystem::path& path, int64_t vocab_size);
   /// Takes the next tokens of a file.
   using Add = std::function<void(const std::vector<int32_t>& tokens)>;

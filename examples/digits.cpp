@@ -1,5 +1,4 @@
-// Handwritten digits: a multilayer perceptron and a convolutional network (LeCun et al., 1998) classify 8x8
-// images.
+// Handwritten digits: a multilayer perceptron and a convolutional network (LeCun et al., 1998) read images.
 //
 // digits.txt has 1,797 images: 64 grey levels from a (0) to q (16), row by row, then the digit. They are the
 // test set of "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, UCI Machine Learning

@@ -32,8 +32,7 @@ Tensor each(const Tensor& x, const Tensor& target, F f) {
   return out;
 }
 
-/// The derivative by x: 2 r / (r^2 + 1)^2, an operation with a gradient of its own: (2 - 6 r^2) / (r^2 +
-/// 1)^3.
+/// The derivative by x: 2 r / (r^2 + 1)^2, an operation with its own gradient, (2 - 6 r^2) / (r^2 + 1)^3.
 Tensor geman_mcclure_slope(const Tensor& x, const Tensor& target) {
   const auto curvature = [x = Saved(x), target = Saved(target)](const Tensor& gy) {
     const Tensor r = Tensor(x) - target, square = r * r;

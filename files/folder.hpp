@@ -120,8 +120,7 @@ class ChecksumLists {
   std::optional<List> current_, staged_;
 };
 
-/// Returns read(a snapshot of the folder locate()); calls both again if `read` throws and files were replaced
-/// meanwhile.
+/// Returns read(a snapshot of the folder locate()); calls both again if files were replaced during `read`.
 template <class Locate, class Read>
 auto read_folder_at(Locate&& locate, Read&& read) {
   constexpr int kMostAttempts = 100;

@@ -90,8 +90,7 @@ class Embedding : public Module {
   Tensor weight;  ///< (V, C)
 };
 
-/// `dropout` in training mode with p > 0, else null: evaluation draws nothing. Throws Error if it is needed
-/// but null.
+/// `dropout` in training mode with p > 0, else null: evaluation draws nothing. Throws Error if it is missing.
 Generator* dropout_source(double p, bool training, Generator* dropout);
 
 /// Dropout (Srivastava et al., 2014). Each call draws from the generator that it is given.

@@ -17,8 +17,7 @@
 //                 after the MLP, it is the block's output
 //
 // In a pattern, * is any text and ? any character. While scores or pattern of an attention are watched, the
-// attention computes them by the formula, which differs from the fused operation in rounding and draws other
-// dropout.
+// attention computes them by the formula, whose rounding and dropout differ from the fused one.
 //
 // If several watches match a value, they see it in the order in which they were made: an Activations made
 // after an Intervention keeps the new value. A watch ends when its object and all copies of the object are
@@ -70,8 +69,7 @@ inline Activations watch(Module& model, std::vector<std::string> patterns, const
   return {model, std::move(patterns), options};
 }
 
-/// Replaces values inside a model during its lifetime. Gradients flow through the replacement as it is
-/// recorded.
+/// Replaces values inside a model during its lifetime. Gradients flow through what is recorded.
 class Intervention {
  public:
   /// Returns the new value, of the same shape and dtype, for a value and its name.

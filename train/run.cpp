@@ -161,8 +161,7 @@ void save(Run& run, const RunLog& log) {
   run.folder.keep_last(*run.saved_step, run.trainer.recipe().loop.keep);
 }
 
-/// Makes the next step, and measures it if `layers` is not null. If its text cannot be read, saves the state
-/// before it.
+/// Makes the next step, and measures it if `layers` is not null. If its text cannot be read, saves first.
 StepReport step(Run& run, const RunLog& log, LayerReport* layers) {
   try {
     if (layers && run.measures_part) run.trainer.measure_part(*layers);

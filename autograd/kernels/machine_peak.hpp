@@ -39,8 +39,7 @@ inline constexpr double kPeakSeconds = 0.3;
 /// the best level of the machine: the most in bursts of about a millisecond, which take `seconds` together.
 double multiply_add_rate(double seconds);
 
-/// The same in bfloat16, by the kernel in use, on operands in the first-level cache; 0 without the annex
-/// `fast`.
+/// The same in bfloat16, by the kernel in use, on operands in the first-level cache; 0 without `fast`.
 double bf16_rate(double seconds);
 
 /// Reads n floats with thread_count() threads by plain loads, one from each cache line. Returns a sum, so

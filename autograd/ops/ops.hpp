@@ -195,8 +195,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// Products, summed over the letters that the result does not have (Einstein's notation): "ij,jk->ik" is a
 /// matrix product. A term has a letter for each dimension of its operand; "..." stands for the others, which
 /// broadcast, as do sizes of 1. A letter twice in one term takes the diagonal. Without "->", the result has
-/// "...", then the letters that occur once, in alphabetical order. Operands are multiplied from left to
-/// right.
+/// "...", then the letters that occur once, in alphabetical order. Multiplies from left to right.
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands);
 /// linear(gelu(x, approximate), weight, bias), to the bit. Under Autocast it is one operation, which reads
 /// and keeps half as much: gelu's values are rounded as they are made.
@@ -221,8 +220,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/// x with source where gather would have read; of repeated indices, the last one counts and gets the
-/// gradient.
+/// x with source where gather would have read; of repeated indices, the last one counts.
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
 /// The same with one value for all.
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, double value);

@@ -1,6 +1,5 @@
 // Array: numbers in row-major order with a shape, and how to walk it. The definitions of operations in this
-// folder are written with it: plain loops over any type of numbers T, float, double, long double or Dual
-// (dual.hpp).
+// folder are written with it: plain loops over numbers T: float, double, long double, Dual (dual.hpp).
 #pragma once
 
 #include <cstddef>

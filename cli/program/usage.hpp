@@ -19,8 +19,7 @@ std::vector<std::string> with_help_as_flag(const CLI::App& app, std::vector<std:
 /// error tells.
 std::vector<std::string> with_new_names(std::vector<std::string> arguments);
 
-/// Throws Error, with the nearest verb as a hint, unless the first argument is a verb or a flag of the
-/// program.
+/// Throws Error, with the nearest verb as a hint, unless the first argument is a verb or the program's flag.
 void check_verb_comes_first(const CLI::App& app, const std::vector<std::string>& arguments,
                             const std::string& program);
 

@@ -12,8 +12,7 @@ struct TokenTable {
   bool json = false;  ///< one object instead of lines
 };
 
-/// Prints a line or an object for each token of the text, and the most likely next ones, the loss and the
-/// perplexity.
+/// Prints a line or an object for each token of the text, and the most likely next ones, loss and perplexity.
 void print_tokens(const train::TrainedModel& trained, const data::Example& text, const TokenTable& how);
 
 }  // namespace gradus::cli

@@ -88,8 +88,7 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
-/// A model with tables for encoding. The caller must check the model, because it knows the place in a file
-/// for errors.
+/// A model with tables for encoding. The caller, who knows the place in a file, must check the model.
 class BytePairs {
  public:
   explicit BytePairs(Model model);

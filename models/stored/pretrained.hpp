@@ -39,8 +39,7 @@ nn::StateDict linear_weights(const Decoder& model);
 /// The names of a model's parameters, with the shapes that save_pretrained writes.
 nn::NamedShapes stored_shapes(const DecoderConfig& config);
 
-/// Reads config.json only. Throws Error, naming the file, if it cannot be read or its architecture is not
-/// supported.
+/// Reads config.json only. Throws Error, naming the file, if it cannot be read or used.
 DecoderConfig load_config(const std::filesystem::path& folder);
 DecoderConfig load_config(const files::FolderSnapshot& folder);
 

@@ -23,12 +23,10 @@ void check_options(const AdamWOptions& options, const char* who);
 void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Tensor& v, const Tensor& grad,
                   int64_t step, double lr, double weight_decay, double grad_scale);
 
-/// m, v = means of gradient and square, bias-corrected; p = p - lr * (weight_decay * p + m / (sqrt(v) +
-/// eps)).
+/// m, v = means of gradient and square, bias-corrected; p -= lr * (weight_decay * p + m / (sqrt(v) + eps)).
 class AdamW : public Optimizer {
  public:
-  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0, and as Optimizer does for
-  /// groups.
+  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0, and as Optimizer does.
   explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {},
                  const ParameterGroups& groups = {});
   const char* name() const override { return "adamw"; }

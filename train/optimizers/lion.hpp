@@ -7,8 +7,7 @@
 
 namespace gradus::train {
 
-/// The paper's constants. Its rates are a third to a tenth of AdamW's, its weight decay is 3 to 10 times
-/// AdamW's.
+/// The paper's constants. Its rates are a third to a tenth of AdamW's, its weight decay 3 to 10 times that.
 struct LionOptions {
   std::optional<double> lr = {};  ///< learning rate of step() without one
   double beta1 = 0.9;             ///< weight of the momentum in the direction of a step

@@ -45,8 +45,7 @@ class Optimizer {
   /// Updates all parameters with their gradients times grad_scale (see clip.hpp). With `updated`, other ranks
   /// update those that have none. Throws Error, having changed nothing, if a gradient's shape or dtype is not
   /// its parameter's, if the model no longer has a parameter, if all are frozen, or if lr or grad_scale is
-  /// not finite. Some updates may run on other threads, in the modes of this one; its Profile does not record
-  /// them.
+  /// not finite. Some updates may run on other threads, in the modes of this one but outside its Profile.
   void step(double lr, double grad_scale = 1.0, const Updated& updated = {});
   /// The same at the rate of its options. Throws Error if they have none.
   void step();

@@ -14,8 +14,7 @@ namespace gradus::train {
 /// The names of the files of a run, without those of its states.
 const std::vector<std::string>& run_files();
 
-/// Writes the files of a state, with their checksums, into a folder that exists. Throws RunError if the disk
-/// refuses.
+/// Writes the files of a state, with their checksums, into a folder. Throws RunError if the disk refuses.
 void write_state(const std::filesystem::path& folder, const ModelFiles& files, const Checkpoint& checkpoint);
 /// Throws Error, naming the file, for a file that is missing or damaged.
 Checkpoint load_checkpoint(const files::FolderSnapshot& state);

@@ -6,8 +6,7 @@
 namespace gradus::train {
 namespace {
 
-/// The mean losses of the batches that this rank has, those of the others 0, without dropout and without
-/// recording.
+/// The mean losses of the batches that this rank has, those of the others 0, without dropout, unrecorded.
 std::vector<double> losses_of(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches,
                               Communicator* ranks) {
   const nn::EvaluationMode evaluation(model);

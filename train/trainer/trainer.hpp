@@ -57,8 +57,7 @@ class Trainer {
   /// is given, also fills it; the update is the same, bit for bit.
   StepReport step(LayerReport* layers = nullptr);
   /// Measures part_examples and part_grad_norm before a step: calls the recipe's batches and loss for a part
-  /// of its batch, with copies of the random streams. Measures nothing for a batch of one
-  /// example.
+  /// of its batch, with copies of the random streams. Nothing for a batch of one example.
   void measure_part(LayerReport& layers) const;
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null

@@ -38,8 +38,7 @@ void gram(Trans trans, int64_t m, int64_t k, const T* a, int64_t lda, T* c);
 template <class T>
 void mirror(int64_t m, T* c);
 
-/// y (m, n) = x (m, k) @ w (n, k)^T + bias (n); y and w are contiguous, rows of x are ldx apart, bias may be
-/// nullptr.
+/// y (m, n) = x (m, k) @ w (n, k)^T + bias (n); rows of x are ldx apart, y and w packed; bias or nullptr.
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias);
 

@@ -2,8 +2,7 @@
 //
 // OpenBLAS chooses kernels when it is loaded. Versions 0.3.20 to 0.3.24, of Debian 12 and Ubuntu 22.04, do
 // not recognise newer processors and are then five times slower
-// (https://github.com/OpenMathLib/OpenBLAS/issues/4267). No other thread may call BLAS while the kernels
-// change.
+// (https://github.com/OpenMathLib/OpenBLAS/issues/4267). No other thread may call BLAS meanwhile.
 #pragma once
 
 #include <mutex>

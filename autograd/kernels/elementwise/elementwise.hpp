@@ -62,8 +62,7 @@ struct ElementwiseLoops {
 template <class T>
 void unary(Unary op, const Loop<2>& loop, T* out, const T* x);
 
-/// out = op(a, b). T: float, double; int64_t for add, sub, mul, pow (b >= 0; all modulo 2^64), maximum and
-/// minimum.
+/// out = op(a, b). T: float, double; int64_t but for div (b >= 0 in pow; modulo 2^64).
 template <class T>
 void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b);
 

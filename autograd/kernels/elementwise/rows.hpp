@@ -117,8 +117,7 @@ struct LayerNormLoops {
 
 /// y = (x - mean) * rstd * weight + bias by row, rstd = 1 / sqrt(variance + eps) with the biased variance
 /// from a second pass, so that a large mean loses no digits. Kept for the gradient: mean (rows, 2), in two
-/// parts that are rounded separately, and rstd (rows). weight and bias (cols) may be nullptr. x, y: (rows,
-/// cols).
+/// parts that are rounded separately, and rstd (rows). weight and bias (cols) or nullptr. x, y: (rows, cols).
 template <class T>
 void layer_norm(int64_t rows, int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight,
                 const T* bias) {
@@ -167,8 +166,7 @@ void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, cons
   });
 }
 
-/// gx (rows, cols), added to sum, and gw (cols) of rms_norm; any of these and weight may be nullptr. gx may
-/// be sum.
+/// gx (rows, cols), added to sum, and gw (cols) of rms_norm; each and weight or nullptr; gx may be sum.
 template <class T>
 void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
                    const T* weight, const T* sum) {
@@ -196,8 +194,7 @@ struct RecurrenceLoops {
 
 inline constexpr int64_t kRecurrenceCols = 512;  // columns, at most, that a thread takes at a time
 
-/// Calls f(offset, cols, stride) for each chunk of columns; offset is that of t = 0, which is the last row if
-/// `reverse`.
+/// Calls f(offset, cols, stride) for each chunk of columns; offset: of t = 0, the last row if `reverse`.
 template <class F>
 void for_each_column_chunk(int64_t outer, int64_t n, int64_t inner, bool reverse, F&& f) {
   const int64_t chunks = ceil_div(inner, kRecurrenceCols);

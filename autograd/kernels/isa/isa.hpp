@@ -99,8 +99,7 @@ using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
 #pragma clang diagnostic pop
 #endif
 
-/// Defines a struct of loops for float and double. The arguments are its members, in order, for elements of
-/// type T.
+/// Defines a struct of loops for float and double. The arguments are its members, in order, for type T.
 #define GRADUS_BUILD(Loops, ...)                                         \
   template <class T>                                                     \
   consteval Loops<T> make_##Loops() {                                    \
