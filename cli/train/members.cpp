@@ -214,16 +214,16 @@ class Members {
 }  // namespace
 
 void check_parts(const TrainFlags& flags, std::string_view what) {
-  const auto check_apart = [&](const std::string& other, bool is_given) {
+  const auto refuse_both = [&](const std::string& other, bool is_given) {
     if (is_given) fail("train", what, " and ", other, " must not come together, got both.");
   };
-  check_apart("--ranks", flags.ranks > 0);
-  check_apart("mpirun", mpi::is_launched());
-  check_apart("--profile", !flags.profile.empty());
-  check_apart("--stop-after", flags.stop_after > 0);
-  for (const std::string& text : flags.config.text) check_apart(concat("--text ", text), !is_kept(text));
+  refuse_both("--ranks", flags.ranks > 0);
+  refuse_both("mpirun", mpi::is_launched());
+  refuse_both("--profile", !flags.profile.empty());
+  refuse_both("--stop-after", flags.stop_after > 0);
+  for (const std::string& text : flags.config.text) refuse_both(concat("--text ", text), !is_kept(text));
   const std::string& own = flags.config.val_text;
-  check_apart(concat("--val-text ", own), !is_kept(own));
+  refuse_both(concat("--val-text ", own), !is_kept(own));
 }
 
 void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::path& plan) {

@@ -123,16 +123,16 @@ void TrainFlags::check_others() const {
     files::check_replaceable("train", "--profile", file,
                              [](std::string_view text) { return text.starts_with(train::kTraceBegin); });
   }
-  const auto check_apart = [](const std::string& a, const char* b, bool both) {
+  const auto refuse_both = [](const std::string& a, const char* b, bool both) {
     if (both) fail("train", a, " and ", b, " must not come together, got both.");
   };
   for (const std::string flag : {"val-tokens", "val-text"})
-    check_apart("--" + flag, "--val-fraction", is_given(flag) && is_given("val-fraction"));
+    refuse_both("--" + flag, "--val-fraction", is_given(flag) && is_given("val-fraction"));
   if (is_given("teacher-weight") && config.teacher.empty() && !resume)
     fail("train", "--teacher-weight must come with --teacher, got it alone.");
-  check_apart("--steps", "--minutes", is_given("steps") && config.minutes > 0);
-  check_apart("--earlier-steps", "--minutes", is_given("earlier-steps") && config.minutes > 0);
-  check_apart("--resume", "--overwrite", resume && overwrite);
+  refuse_both("--steps", "--minutes", is_given("steps") && config.minutes > 0);
+  refuse_both("--earlier-steps", "--minutes", is_given("earlier-steps") && config.minutes > 0);
+  refuse_both("--resume", "--overwrite", resume && overwrite);
 }
 
 TrainConfig TrainFlags::on_preset(const std::string& name) const {

@@ -45,8 +45,8 @@ class RunFolder {
   /// Makes and locks the folder, and removes the files of an earlier run. Throws Error if the folder cannot
   /// be made or is not free, RunError if the disk refuses later.
   void create(const ModelFiles& files, bool overwrite);
-  /// Removes the run in the folder, if there is one, but for train.json if keep_recipe: then another run may
-  /// begin beside other files. Throws Error as check_free().
+  /// Removes the run in the folder, if there is one. `keep_recipe`: leaves train.json, which marks a folder
+  /// that a later run may replace. Throws Error as check_free().
   void clear(bool overwrite, bool keep_recipe = false);
   /// Compares every file that has a checksum with it. Throws Error, naming the file, if one differs. Returns
   /// notes for the user about files without checksums.
