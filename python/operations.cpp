@@ -283,6 +283,20 @@ Tensor product(T x, OptionalN dim, B keep) {
 }
 
 // All elements in their order if there is no dim.
+Tensor attention(T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B gqa, N window, G g) {
+  // PyTorch's first query sees the first key, the library's last query the last key.
+  const bool differ =
+      causal && window == 0 && !mask.defined() && q.dim() > 1 && k.dim() > 1 && q.size(-2) != k.size(-2);
+  return scaled_dot_product_attention(q, k, v,
+                                      {.causal = causal && !differ,
+                                       .scale = scale,
+                                       .window = window,
+                                       .mask = differ ? ne(tril(ones({q.size(-2), k.size(-2)})), 0.0) : mask,
+                                       .dropout = dropout,
+                                       .generator = g.get(),
+                                       .enable_gqa = gqa});
+}
+
 Tensor rolled(T x, I shifts, I dims) {
   if (dims.values.empty()) return rolled(x.reshape({-1}), shifts, {{0}}).reshape(x.shape());
   Tensor y = x;
@@ -504,8 +518,7 @@ void add_operations(Table& t) {
   t("+rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
   t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) loss:NllLoss0|Add0|Div1", of<cross_entropy_of>);
   t("+dropout(input, p=0.5, training=True, generator=None)", [](T x, D p, B training, G g) { return training ? dropout(x, p, g) : x; });
-  t("+scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", [](T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B gqa, N window, G g) { const bool differ = causal && window == 0 && !mask.defined() && q.dim() > 1 && k.dim() > 1 && q.size(-2) != k.size(-2);  // PyTorch's first query sees the first key
-    return scaled_dot_product_attention(q, k, v, {.causal = causal && !differ, .scale = scale, .window = window, .mask = differ ? ne(tril(ones({q.size(-2), k.size(-2)})), 0.0) : mask, .dropout = dropout, .generator = g.get(), .enable_gqa = gqa}); });
+  t("+scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, window=0, generator=None)", of<attention>);
 #ifdef GRADUS_HAS_LAYERS
   t("+batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05) NativeBatchNorm0", of<batch_norm>);
   t("+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) NativeGroupNorm0", of<group_norm>);
