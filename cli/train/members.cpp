@@ -247,15 +247,16 @@ namespace {
 train::RunReport conclude(const Members& members, const TrainFlags& flags, const std::string& program,
                           const Messages& messages) {
   const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
-  auto [model, tokenizer] = train::load_trained(members.folder());
+  train::TrainedModel trained = train::load_trained(members.folder());
+  const data::Tokenizer& tokenizer = trained.tokenizer;
   const RunText text = load_text(config, data::TextRules::of(tokenizer));
   const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
   train::RunReport report{.steps = config.steps, .finished = true};
   messages.line("");
   if (dataset.has_validation()) {
-    const std::vector<data::Batch> batches = validation_batches(dataset, model.config(), 0);
+    const std::vector<data::Batch> batches = validation_batches(dataset, trained.model.config(), 0);
     const Autocast autocast(config.precision);
-    report.val_loss = train::mean_loss(model, batches);
+    report.val_loss = train::mean_loss(trained.model, batches);
     report.val_tokens = data::count_targets(batches);
     std::vector<std::string> alone;
     for (int64_t i = 1; i <= members.count(); ++i)
@@ -269,7 +270,8 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
   if (flags.quiet) return report;
   Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
   write_last_sample(messages, flags.json, [&](std::ostream& out) {
-    write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
+    write_sample(trained.model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream,
+                 out);
   });
   const std::string folder = members.folder().string();
   messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
