@@ -109,7 +109,7 @@ std::string joined(const Parts& parts, std::string_view between = ", ", const Te
   return all;
 }
 
-/// What `name` gives for each row of a table.
+/// The result of `name` for each row of a table.
 template <class Rows, class Name>
 std::vector<std::string> column(const Rows& rows, Name name) {
   std::vector<std::string> texts;

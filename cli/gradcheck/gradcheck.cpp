@@ -69,7 +69,7 @@ struct Result {
                           {"values", x.to(DType::float64).to_vector<double>()}});
   }
 
-  /// For GradcheckOptions::inspect: adds the graph of a case to the page; null without --html.
+  /// A function for GradcheckOptions::inspect, which adds a graph to the page; null without --html.
   std::function<void(const CheckedGraph&)> inspector(const GradcheckFlags& flags, const std::string& what) {
     if (flags.html.empty()) return nullptr;
     return [this, what](const CheckedGraph& graph) {

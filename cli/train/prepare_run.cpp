@@ -215,7 +215,7 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
                            config.lr));
 }
 
-/// What a new run and its plan need of the input.
+/// Reads and encodes the text of a new run.
 RunTokens read_tokens(const TrainFlags& flags, TrainConfig& config) {
   std::vector<std::string> notes;
   const RunInput input = read_input(flags, known_tokenizer(config), config, notes);

@@ -7,22 +7,15 @@ namespace gradus::cli::test_teachers {
 
 namespace fs = std::filesystem;
 
-std::string text() {
-  std::string all;
-  for (int i = 0; i < 200; ++i) all += concat("the ", i * i % 37, " birds of ", i % 11, " trees\n");
-  return all;
-}
-
 /// The words of a run in a folder of this name.
 std::vector<std::string> train(const Scratch& scratch, const std::string& out,
                                const std::vector<std::string>& more = {}) {
-  return args("train --preset tiny --text", scratch.file("text.txt", text()), "--out", scratch.path(out),
-              more);
+  return args("train --preset tiny --text", scratch.text(), "--out", scratch.path(out), more);
 }
 
 /// A run as it is left when it is stopped before its first teacher begins.
 std::string begun(const Scratch& scratch, const std::string& name, int members, int steps = 40) {
-  const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.file("text.txt", text()) + "\"";
+  const std::string settings = R"(["--preset=tiny", "--text", ")" + scratch.text() + "\"";
   fs::create_directories(scratch.path(name));
   scratch.file(name + "/teachers.json",
                concat(R"({"teachers": )", settings, R"(, "--steps=)", steps,
@@ -46,7 +39,7 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
 
   check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
   check_refused(train(scratch, "x", args("--teacher-weight 0.5")), {"must come with --teacher"});
-  check_refused(train(scratch, "x", args(words, "--block 256")), {"--teacher must have", "context"});
+  check_refused(train(scratch, "x", args(words, "--block 64")), {"--teacher must have", "context"});
   must(args("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
             scratch.file("letters.txt", std::string(2000, 'a') + "b")));
   check_refused(args("train --init-from", scratch.path("letters"), "--teacher", scratch.path("all"), "--text",
