@@ -9,6 +9,8 @@
 
 namespace gradus::data {
 
+class Tokenizer;
+
 inline constexpr const char* kTokenizerJson = "tokenizer.json";
 inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 inline constexpr const char* kGenerationConfig = "generation_config.json";
@@ -26,5 +28,9 @@ struct KeptFiles {
   std::vector<std::string> stop_strings;
   std::string chat_template;
 };
+
+/// The texts by their names of tokenizer_config.json, and of generation_config.json if the former cannot say
+/// all that ends a text.
+std::map<std::string, std::string> config_files(const Tokenizer& tokenizer, const KeptFiles& files);
 
 }  // namespace gradus::data
