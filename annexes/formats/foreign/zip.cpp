@@ -72,7 +72,7 @@ std::string ZipFile::bytes(uint64_t begin, uint64_t count) const {
   return text;
 }
 
-ZipFile::ZipFile(const std::filesystem::path& path) : file_(path) {
+ZipFile::Directory ZipFile::read_directory() const {
   const auto size = static_cast<uint64_t>(file_.size());
   const uint64_t tail_begin = size - std::min(size, kEndBytes + kLongestComment);
   const std::string tail = bytes(tail_begin, size - tail_begin);
@@ -96,46 +96,52 @@ ZipFile::ZipFile(const std::filesystem::path& path) : file_(path) {
   if (length > kLongestDirectory || begin > limit || length > limit - begin || count > length / kHeaderBytes)
     refuse("must have a directory of at most ", kLongestDirectory, " bytes before its end, got ", count,
            " files in ", length, " bytes at ", begin, ".");
+  return {begin, count, bytes(begin, length)};
+}
 
-  const std::string directory = bytes(begin, length);
-  std::vector<std::pair<uint64_t, uint64_t>> places;  // begin and end of each file with its header
-  uint64_t at = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    const auto word = [&](uint64_t offset) { return number_at<uint16_t>(directory, at + offset); };
-    const auto wide = [&](uint64_t offset) { return uint64_t{number_at<uint32_t>(directory, at + offset)}; };
-    const uint64_t name_bytes = word(28), extra_bytes = word(30),
-                   next = at + kHeaderBytes + name_bytes + extra_bytes + word(32);
-    if (next > length || wide(0) != 0x02014b50)
+std::pair<uint64_t, uint64_t> ZipFile::add_entry(const Directory& directory, std::string_view header) {
+  const auto word = [&](uint64_t offset) { return number_at<uint16_t>(header, offset); };
+  const auto wide = [&](uint64_t offset) { return uint64_t{number_at<uint32_t>(header, offset)}; };
+  const std::string name(header.substr(kHeaderBytes, word(28)));
+  const auto refuse_entry = [&](const auto&... parts) { refuse(in_quotes(name), " must ", parts...); };
+  Entry entry{.stored = wide(20),
+              .bytes = wide(24),
+              .crc32 = number_at<uint32_t>(header, 16),
+              .is_deflated = word(10) == 8};
+  uint64_t local = wide(42);
+  const std::string_view extra = header.substr(kHeaderBytes + name.size(), word(30));
+  for (uint64_t field = 0; field + 4 <= extra.size(); field += 4 + number_at<uint16_t>(extra, field + 2)) {
+    if (number_at<uint16_t>(extra, field) != 1) continue;  // zip64: the numbers that 32 bits cannot hold
+    uint64_t value = field + 4;
+    for (uint64_t* one : {&entry.bytes, &entry.stored, &local})
+      if (*one == 0xFFFFFFFF) *one = number_at<uint64_t>(extra, std::exchange(value, value + 8));
+  }
+  if ((word(8) & 1) != 0) refuse_entry("not be encrypted.");
+  if (word(10) != 0 && word(10) != 8)
+    refuse_entry("be stored or deflated, got compression method ", word(10), ".");
+  const std::string repeated = bytes(local, kLocalBytes);
+  if (number_at<uint32_t>(repeated, 0) != 0x04034b50) refuse_entry("have a header, got other bytes.");
+  entry.begin = local + kLocalBytes + number_at<uint16_t>(repeated, 26) + number_at<uint16_t>(repeated, 28);
+  if (entry.begin > directory.begin || entry.stored > directory.begin - entry.begin)
+    refuse_entry("lie before the directory, got ", entry.stored, " bytes at ", entry.begin, ".");
+  if (entry.is_deflated ? entry.bytes / kDeflateMost > entry.stored : entry.bytes != entry.stored)
+    refuse_entry("have a size that its ", entry.stored, " bytes can have, got ", entry.bytes, ".");
+  if (!name.ends_with('/') && !entries_.emplace(name, entry).second)
+    refuse_entry("be there once, got it twice.");
+  return {local, entry.begin + entry.stored};
+}
+
+ZipFile::ZipFile(const std::filesystem::path& path) : file_(path) {
+  const Directory directory = read_directory();
+  std::vector<std::pair<uint64_t, uint64_t>> places;  // of the files with their headers
+  std::string_view rest = directory.headers;
+  for (uint64_t i = 0; i < directory.count; ++i) {
+    const auto word = [&](uint64_t offset) { return uint64_t{number_at<uint16_t>(rest, offset)}; };
+    const uint64_t size = kHeaderBytes + word(28) + word(30) + word(32);  // name, extra field and comment
+    if (size > rest.size() || number_at<uint32_t>(rest, 0) != 0x02014b50)
       refuse("file ", i, " of the directory must have a header, got other bytes.");
-    const std::string name = directory.substr(at + kHeaderBytes, name_bytes);
-    Entry entry{.stored = wide(20),
-                .bytes = wide(24),
-                .crc32 = number_at<uint32_t>(directory, at + 16),
-                .is_deflated = word(10) == 8};
-    uint64_t local = wide(42);
-    const std::string_view extra =
-        std::string_view(directory).substr(at + kHeaderBytes + name_bytes, extra_bytes);
-    for (uint64_t field = 0; field + 4 <= extra.size(); field += 4 + number_at<uint16_t>(extra, field + 2)) {
-      if (number_at<uint16_t>(extra, field) != 1) continue;  // zip64: the numbers that 32 bits cannot hold
-      uint64_t value = field + 4;
-      for (uint64_t* one : {&entry.bytes, &entry.stored, &local})
-        if (*one == 0xFFFFFFFF) *one = number_at<uint64_t>(extra, std::exchange(value, value + 8));
-    }
-    const auto refuse_entry = [&](const auto&... parts) { refuse(in_quotes(name), " must ", parts...); };
-    if ((word(8) & 1) != 0) refuse_entry("not be encrypted.");
-    if (word(10) != 0 && word(10) != 8)
-      refuse_entry("be stored or deflated, got compression method ", word(10), ".");
-    const std::string header = bytes(local, kLocalBytes);
-    if (number_at<uint32_t>(header, 0) != 0x04034b50) refuse_entry("have a header, got other bytes.");
-    entry.begin = local + kLocalBytes + number_at<uint16_t>(header, 26) + number_at<uint16_t>(header, 28);
-    if (entry.begin > begin || entry.stored > begin - entry.begin)
-      refuse_entry("lie before the directory, got ", entry.stored, " bytes at ", entry.begin, ".");
-    if (entry.is_deflated ? entry.bytes / kDeflateMost > entry.stored : entry.bytes != entry.stored)
-      refuse_entry("have a size that its ", entry.stored, " bytes can have, got ", entry.bytes, ".");
-    places.emplace_back(local, entry.begin + entry.stored);
-    if (!name.ends_with('/') && !entries_.emplace(name, entry).second)
-      refuse_entry("be there once, got it twice.");
-    at = next;
+    places.push_back(add_entry(directory, rest.substr(0, size)));
+    rest.remove_prefix(size);
   }
   std::sort(places.begin(), places.end());
   for (size_t i = 1; i < places.size(); ++i)

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gradus/files/file.hpp"
 
@@ -33,6 +35,13 @@ class ZipFile {
   std::string read_text(const std::string& name) const;
 
  private:
+  struct Directory {
+    uint64_t begin, count;  ///< its place in the archive, and the number of files
+    std::string headers;    ///< one for each file
+  };
+  Directory read_directory() const;
+  /// Adds the file of this header. Returns where its bytes with their own header begin and end.
+  std::pair<uint64_t, uint64_t> add_entry(const Directory& directory, std::string_view header);
   std::string bytes(uint64_t begin, uint64_t count) const;
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const;
