@@ -206,7 +206,7 @@ Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) c
 }
 
 void TextDataset::weigh(const std::vector<WeightedPart>& parts) {
-  stretches_.clear();
+  std::vector<Stretch> stretches;
   int64_t begin = 0;
   double sum = 0;
   for (const WeightedPart& part : parts) {
@@ -216,13 +216,14 @@ void TextDataset::weigh(const std::vector<WeightedPart>& parts) {
     const int64_t starts = std::max<int64_t>(0, end - begin);
     if (starts > 0 && part.weight > 0) {
       sum += part.weight * static_cast<double>(starts);
-      stretches_.push_back({begin, starts, sum});
+      stretches.push_back({begin, starts, sum});
     }
     begin += part.tokens;
   }
   if (!std::isfinite(sum)) fail("dataset", "weights must have a finite sum over all windows, got ", sum, ".");
-  if (stretches_.empty())
+  if (stretches.empty())
     fail("dataset", "weights must leave a part to train on, got none above 0 for one that has windows.");
+  stretches_ = std::move(stretches);
 }
 
 int64_t TextDataset::weighted_start(Generator& generator) const {

@@ -63,29 +63,34 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options, Ge
                      [&](const auto& layer) { return is_lora_on(pattern, layer.first); }))
       fail("lora", "a pattern must match the name of a linear layer, got ", files::in_quotes(pattern),
            ". Hint: the first is ", layers.empty() ? "missing" : layers.front().first, "; * is any text.");
-  for (Tensor& parameter : module.parameters()) parameter.requires_grad_(false);
   std::vector<std::string> names;
+  std::vector<std::pair<Linear*, LoRA>> adapters;  // the module changes when all are there
   for (const auto& [name, layer] : layers) {
     if (std::none_of(options.on.begin(), options.on.end(),
                      [&, &own = name](const std::string& pattern) { return is_lora_on(pattern, own); }))
       continue;
     if (layer->lora) fail("lora", name, " must have no adapter, got one.");
-    LoRA& lora = layer->lora.emplace(layer->weight.size(1), layer->weight.size(0), generator, options);
+    LoRA lora(layer->weight.size(1), layer->weight.size(0), generator, options);
     if (layer->weight.dtype() == DType::float64)
       for (Tensor* factor : {&lora.A, &lora.B})
         *factor = factor->detach().to(DType::float64).requires_grad_();
     names.push_back(name);
+    adapters.emplace_back(layer, std::move(lora));
   }
+  for (Tensor& parameter : module.parameters()) parameter.requires_grad_(false);
+  for (auto& [layer, lora] : adapters) layer->lora = std::move(lora);
   return names;
 }
 
 void merge_lora(Module& module) {
   const NoGrad no_grad;
-  for (const auto& [name, layer] : linear_layers(module)) {
-    if (!layer->lora) continue;
-    if (!is_floating(layer->weight.dtype()))
+  const auto layers = linear_layers(module);
+  for (const auto& [name, layer] : layers)
+    if (layer->lora && !is_floating(layer->weight.dtype()))
       fail("lora", name, ".weight must be float32 or float64 to be merged, got ",
            gradus::name(layer->weight.dtype()), ".");
+  for (const auto& [name, layer] : layers) {
+    if (!layer->lora) continue;
     Tensor weight = layer->weight.detach();
     weight.copy_(weight + layer->lora->update());
     layer->lora.reset();

@@ -64,9 +64,10 @@ Decoder load_pretrained(const std::filesystem::path& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder);
 /// The same for a model of config `as`, which may differ from the folder's in dropout, a vocab_size without
 /// padding rows (any number of rows after those of the tokens), and a smaller block_size (any, if positions
-/// are not learned). Also throws Error if `as` differs in another field. Matrices get the dtype `matrices`,
-/// one after another; in another one than float32 they have no gradients (see nn::Module::to). If the folder
-/// has an adapter and no model, its updates are added to the weights of its base (adapter.hpp).
+/// are not learned). Also throws Error if `as` differs in another field. The matrices of one model get the
+/// dtype `matrices`, one after another; in another one than float32 they have no gradients (see
+/// nn::Module::to). If the folder has an adapter and no model, its updates are added to the weights of its
+/// base (adapter.hpp). The matrices of the sum, and of ensembles, are float32.
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as,
                         DType matrices = DType::float32);
 

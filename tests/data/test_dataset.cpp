@@ -198,6 +198,7 @@ TEST_CASE("weights decide how often a token of each part is read") {
   // 100 places with weight 3, 200 with weight 1, 100 with 0: of 500 windows weighed 300 start in the first.
   TextDataset dataset(places(404), 4, 0);
   dataset.weigh({{100, 3}, {200, 1}, {104, 0}});
+  CHECK_THROWS(dataset.weigh({{300, 1}, {104, -1}}));
   Generator g(5);
   int64_t first = 0, second = 0;
   constexpr int64_t kDraws = 20'000;

@@ -114,6 +114,7 @@ TEST_CASE("add_lora refuses") {
       add_lora(mlp, {.on = {"q_proj"}}, g),
       "[lora] a pattern must match the name of a linear layer, got 'q_proj'. Hint: the first is c_fc; * is "
       "any text.");
+  for (const Tensor& parameter : mlp.parameters()) CHECK(parameter.requires_grad());
   add_lora(mlp, {}, g);
   CHECK_THROWS_WITH(add_lora(mlp, {}, g), "[lora] c_fc must have no adapter, got one.");
   mlp.to(DType::bfloat16);
