@@ -185,7 +185,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
                 << files::plain(members[i].folder) << "\n";
     std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
               << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
-              << "bits per byte  " << decimals(bits / bytes, 4) << "\n"
+              << "bits per byte  " << (bytes > 0 ? decimals(bits / bytes, 4) : "-") << "\n"
               << "probabilities  sum to 1 within " << std::setprecision(2) << deviation << "\n"
               << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted, "
               << decimals(bytes / static_cast<double>(predicted.size()), 3) << " bytes each" << std::endl;
