@@ -85,13 +85,14 @@ Tensor from_dlpack(const py::object& o) {
   const Shape shape(t.shape, t.shape + t.ndim);
   const Shape strides = t.strides ? Shape(t.strides, t.strides + t.ndim) : contiguous_strides(shape);
   const DType dtype = dtype_of_dl(t.dtype);
-  PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-  return borrowed(static_cast<char*>(t.data) + t.byte_offset, shape, strides, dtype, [m] {
+  const Tensor x = borrowed(static_cast<char*>(t.data) + t.byte_offset, shape, strides, dtype, [m] {
     if (m->deleter && Py_IsInitialized()) {
       const py::gil_scoped_acquire lock;
       m->deleter(m);
     }
   });
+  PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+  return x;
 }
 
 // -- the buffer protocol

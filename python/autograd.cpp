@@ -165,25 +165,44 @@ std::shared_ptr<RandomStream> make_stream(int64_t seed, const std::string& kind)
   fail("generator", "kind must be 'torch', 'torch-mkl' or 'philox', got '", kind, "'.");
 }
 
+// f(generator) while nobody draws from it.
+template <class F>
+auto alone(const std::shared_ptr<RandomStream>& stream, const F& f) {
+  Unlocked unlocked(true);
+  unlocked.lock(Random{stream});
+  return f(stream->generator);
+}
+
 void add_generator(py::module_& m) {
-  using R = RandomStream;
-  py::class_<R, std::shared_ptr<R>>(m, "Generator")
+  using R = std::shared_ptr<RandomStream>;
+  const auto copied = [](const Generator& g) { return g; };
+  py::class_<RandomStream, R>(m, "Generator")
       .def(py::init(&make_stream), py::arg("seed") = 0, py::arg("kind") = "torch",
            "A stream of random numbers: kind 'torch' (PyTorch's), 'torch-mkl' (with the dropout masks of its "
            "MKL builds) or 'philox' (the fastest).")
-      .def("_become", [](R& self, const R& other) { self.generator = other.generator; })
+      .def("_become",
+           [copied](const R& self, const R& other) {
+             alone(self, [from = alone(other, copied)](Generator& g) { g = from; });
+           })
       .def(
-          "stream", [](R& r, const std::string& use) { return std::make_shared<R>(r.generator.stream(use)); },
+          "stream",
+          [copied](const R& self, const std::string& use) {
+            return std::make_shared<RandomStream>(alone(self, copied).stream(use));
+          },
           py::arg("purpose"), "A separate stream of the same kind for one purpose.")
       .def(
-          "discard", [](R& self, int64_t n) { self.generator.discard(n); }, py::arg("n"),
-          "Skips n words of 32 bits.")
+          "discard", [](const R& self, int64_t n) { alone(self, [n](Generator& g) { g.discard(n); }); },
+          py::arg("n"), "Skips n words of 32 bits.")
       .def(
-          "next", [](R& self) { return self.generator.next(); }, "The next word of 32 bits.")
+          "next", [](const R& self) { return alone(self, [](Generator& g) { return g.next(); }); },
+          "The next word of 32 bits.")
       .def(
-          "get_state", [](const R& self) { return self.generator.state(); }, "The state as text.")
+          "get_state", [copied](const R& self) { return alone(self, copied).state(); }, "The state as text.")
       .def(
-          "set_state", [](R& self, const std::string& state) { self.generator.set_state(state); },
+          "set_state",
+          [](const R& self, const std::string& state) {
+            alone(self, [&](Generator& g) { g.set_state(state); });
+          },
           py::arg("state"), "Continues from what get_state() returned.");
   m.attr("default_generator") = default_stream();
 }

@@ -38,7 +38,7 @@ struct Ints {
 struct RandomStream {
   explicit RandomStream(Generator g) : generator(std::move(g)) {}
   Generator generator;
-  std::mutex mutex;
+  std::recursive_mutex mutex;  ///< recursive: what is called back may draw as well
 };
 /// The stream that is used where none is given; manual_seed() starts it anew.
 std::shared_ptr<RandomStream>& default_stream();
@@ -88,8 +88,11 @@ struct type_caster<door::Operand> {
       value.tensor = door::tensor_of(o);
     else if (!door::number_from(o, value.number))
       return false;
-    else if (is_whole && std::abs(value.number) >= 0x1p53)  // a double would round it
-      value.tensor = gradus::tensor(std::vector<int64_t>{PyLong_AsLongLong(o)}, gradus::Shape{});
+    else if (is_whole && std::abs(value.number) >= 0x1p53) {  // a double would round it
+      const std::vector<int64_t> one{PyLong_AsLongLong(o)};
+      if (PyErr_Occurred()) return PyErr_Clear(), false;  // more than 64 bits
+      value.tensor = gradus::tensor(one, gradus::Shape{});
+    }
     return true;
   }
 };
@@ -105,6 +108,7 @@ struct type_caster<door::Ints> {
   PYBIND11_TYPE_CASTER(door::Ints, const_name("int | Sequence[int]"));
   bool load(handle h, bool convert) {
     if (h.is_none()) return true;
+    if (PyBool_Check(h.ptr())) return false;
     make_caster<int64_t> one;
     make_caster<std::vector<int64_t>> many;
     value.is_one = one.load(h, convert);

@@ -31,7 +31,9 @@ class Assembly : public nn::Module {
   }
   void visit(nn::Visitor& v) override {
     for (Member& m : members_) {
-      if (m.layer)
+      if (m.layer && m.name.empty())  // of a subclass of a layer
+        m.layer->module().visit(v);
+      else if (m.layer)
         v(m.name, m.layer->module());
       else if (m.is_buffer)
         v.buffer(m.name, m.tensor);

@@ -170,7 +170,7 @@ PyObject* call_operation(const Operation& op, PyObject* const* args, size_t coun
   if (!out || out == Py_None) return result;
   const auto owned = py::reinterpret_steal<py::object>(result);
   if (!is_tensor(out) || !is_tensor(result)) refuse_call(op, "writes a tensor into out");
-  tensor_of(out).detach().copy_(tensor_of(result));
+  become(out, tensor_of(result), op.name.c_str());
   return Py_NewRef(out);
 }
 

@@ -98,7 +98,7 @@ class Unlocked {
 
  private:
   PyThreadState* state_;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<std::recursive_mutex> lock_;
 };
 
 template <class R, class... Args, size_t... i, class F>

@@ -84,6 +84,21 @@ Tensor normals(S size, bool is_packed, D mean, D std, G g, DType dtype) {
   return cat(parts, 0).reshape(size);
 }
 
+// NaN and infinities replaced by numbers.
+Tensor finite(T x, D nan, OptionalD high, OptionalD low) {
+  if (!is_floating(x.dtype())) return x;
+  const double most = x.dtype() == DType::float32 ? FLT_MAX : DBL_MAX;
+  const Tensor y = masked_fill(masked_fill(x, ne(x, x), nan), eq(x, INFINITY), high.value_or(most));
+  return masked_fill(y, eq(x, -INFINITY), low.value_or(-most));
+}
+
+Tensor narrowed(T x, N dim, N start, N length) {
+  const N size = x.size(dim), first = start < 0 ? start + size : start;
+  if (first < 0 || length < 0 || length > size - first)
+    fail("narrow", "start ", start, " and length ", length, " must lie in a dimension of ", size, ".");
+  return x.slice(dim, first, first + length);
+}
+
 // A number as a tensor without dimensions, of the dtype that the other operand gives it.
 Tensor tensor_of_operand(O x, O like) {
   if (x.tensor.defined()) return x.tensor;
@@ -235,11 +250,16 @@ Tensor quotient(T a, T b) {
 // a / b, rounded down or towards 0 if that is asked for.
 Tensor divided(T a, O b, const std::optional<std::string>& rounding) {
   if (rounding == "floor") return quotient(a, tensor_of_operand(b, {a}));
-  const Tensor y = b.tensor.defined() ? common(a, b.tensor) / common(b.tensor, a) : countable(a) / b.number;
   if (rounding && rounding != "trunc")
     fail("div", "rounding_mode must be 'floor' or 'trunc', got ", *rounding, ".");
   const bool whole = !is_floating(a.dtype()) && !is_floating(b.tensor.defined() ? b.tensor.dtype() : b.dtype);
-  return !rounding ? y : rounded<std::trunc>(y).to(whole ? DType::int64 : y.dtype());
+  if (rounding && whole) {
+    const auto [x, y] = matched(a, tensor_of_operand(b, {a}));
+    const Tensor down = by_pairs(x, y, Floored<true>()), rest = by_pairs(x, y, Floored<false>());
+    return down + truth(lt(down, 0.0)) * truth(rest);
+  }
+  const Tensor y = b.tensor.defined() ? common(a, b.tensor) / common(b.tensor, a) : countable(a) / b.number;
+  return !rounding ? y : rounded<std::trunc>(y);
 }
 
 Tensor remainder(T a, T b) {
@@ -273,6 +293,17 @@ std::vector<Tensor> promoted(std::vector<Tensor> all) {
   return all;
 }
 
+// The dims of a variance, in whose place `unbiased` may be.
+using Which = const std::variant<bool, Ints>&;
+std::vector<N> dims_of(Which dim) {
+  const auto* const ints = std::get_if<Ints>(&dim);
+  return ints ? ints->values : std::vector<N>();
+}
+N correction(Which dim, B unbiased, OptionalN given) {
+  const bool* const own = std::get_if<bool>(&dim);
+  return given.value_or(own ? *own : unbiased);
+}
+
 // The product along a dimension, or of all elements if `dim` is empty.
 Tensor product(T x, OptionalN dim, B keep) {
   if (!dim) return product(x.reshape({-1}), 0, false);
@@ -282,7 +313,6 @@ Tensor product(T x, OptionalN dim, B keep) {
   return keep ? y.unsqueeze(*dim) : y;
 }
 
-// All elements in their order if there is no dim.
 Tensor attention(T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B gqa, N window, G g) {
   // PyTorch's first query sees the first key, the library's last query the last key.
   const bool differ =
@@ -297,11 +327,14 @@ Tensor attention(T q, T k, T v, T mask, D dropout, B causal, OptionalD scale, B 
                                        .enable_gqa = gqa});
 }
 
+// All elements in their order if there is no dim.
 Tensor rolled(T x, I shifts, I dims) {
+  if (shifts.values.size() != std::max<size_t>(dims.values.size(), 1))
+    fail("roll", "needs a shift for each of ", dims.values.size(), " dims, got ", shifts.values.size(), ".");
   if (dims.values.empty()) return rolled(x.reshape({-1}), shifts, {{0}}).reshape(x.shape());
   Tensor y = x;
   for (size_t i = 0; i < dims.values.size(); ++i) {
-    const N dim = dims.values[i], size = x.size(dim), shift = shifts.values.at(i);
+    const N dim = dims.values[i], size = x.size(dim), shift = shifts.values[i];
     const N first = size == 0 ? 0 : ((shift % size) + size) % size;
     y = cat({y.slice(dim, size - first, size), y.slice(dim, 0, size - first)}, dim);
   }
@@ -328,8 +361,10 @@ Tensor repeated(T x, I counts) {
     fail("repeat", "needs a count for each of ", x.dim(), " dimensions, got ", counts.values.size(), ".");
   Tensor y = x.reshape(from);
   for (int d = 0; d < from.size(); ++d)
-    if (const auto count = static_cast<size_t>(counts.values[static_cast<size_t>(d)]); count != 1)
-      y = count == 0 ? y.slice(d, 0, 0) : cat(std::vector<Tensor>(count, y), d);
+    if (const N count = counts.values[static_cast<size_t>(d)]; count < 0)
+      fail("repeat", "needs counts of at least 0, got ", count, ".");
+    else if (count != 1)
+      y = count == 0 ? y.slice(d, 0, 0) : cat(std::vector<Tensor>(static_cast<size_t>(count), y), d);
   return y.impl()->storage == x.impl()->storage ? copied(y) : y;
 }
 
@@ -361,7 +396,8 @@ py::handle named(py::handle x, Words name) {
 void write(py::handle self, T from, const char* op) {
   const Tensor& x = tensor_of(self.ptr());
   if (!grad_enabled() || (!from.requires_grad() && !x.requires_grad())) return x.detach().copy_(from);
-  become(self.ptr(), from.to(x.dtype()).expand(x.shape()) * 1.0, op);
+  const Tensor value = from.to(x.dtype()).expand(x.shape()) * 1.0;
+  become(self.ptr(), from.requires_grad() ? value : flat(x, value), op);
 }
 
 void set_data(py::handle self, T from) {
@@ -434,7 +470,7 @@ void add_operations(Table& t) {
   t(".__or__ __ror__(input, other)", [](T a, O b) { return ne(truth(bools({a})) + truth(bools(b)), 0.0); });
   t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools({a}), bools(b)); });
   t("bitwise_not __invert__(input)", [](T x) { return eq(bools({x}), 0.0); });
-  t("*nan_to_num(input, nan=0.0, posinf=None, neginf=None) NanToNum0", [](T x, D nan, OptionalD high, OptionalD low) { const double most = x.dtype() == DType::float32 ? FLT_MAX : DBL_MAX; return is_floating(x.dtype()) ? clamp(masked_fill(x, ne(x, x), nan), low.value_or(-most), high.value_or(most)) : x; });
+  t("*nan_to_num(input, nan=0.0, posinf=None, neginf=None) NanToNum0", of<finite>);
   t("isnan(input)", [](T x) { return ne(x, x); });
   t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
   t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
@@ -442,10 +478,10 @@ void add_operations(Table& t) {
   t("sum(input, dim=None, keepdim=False, dtype=None) dim:Sum0|Sum1", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
   t("prod(input, dim=None, keepdim=False) dim:Prod0|Prod1", of<product>);
   t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
-  t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return var(x, dim.values, n.value_or(unbiased), keep); });
-  t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return stddev(x, dim.values, n.value_or(unbiased), keep); });
-  t(":var_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) VarMean0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{var(x, dim.values, n.value_or(unbiased), keep), mean(x, dim.values, keep)}; });
-  t(":std_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) StdMean0", [](T x, I dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{stddev(x, dim.values, n.value_or(unbiased), keep), mean(x, dim.values, keep)}; });
+  t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", [](T x, Which dim, B unbiased, B keep, OptionalN n) { return var(x, dims_of(dim), correction(dim, unbiased, n), keep); });
+  t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", [](T x, Which dim, B unbiased, B keep, OptionalN n) { return stddev(x, dims_of(dim), correction(dim, unbiased, n), keep); });
+  t(":var_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) VarMean0", [](T x, Which dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{var(x, dims_of(dim), correction(dim, unbiased, n), keep), mean(x, dims_of(dim), keep)}; });
+  t(":std_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) StdMean0", [](T x, Which dim, B unbiased, B keep, OptionalN n) { return std::vector<Tensor>{stddev(x, dims_of(dim), correction(dim, unbiased, n), keep), mean(x, dims_of(dim), keep)}; });
   t("max(input, dim=None, keepdim=False) dim:Max1|Max0|Maximum0", of<extreme<max, maximum, max>>);
   t("min(input, dim=None, keepdim=False) dim:Min1|Min0|Minimum0", of<extreme<min, minimum, min>>);
   t("argmax(input, dim=None, keepdim=False)", [](T x, OptionalN dim, B keep) { return dim ? argmax(x, *dim, keep) : argmax(x.reshape({-1}), 0); });
@@ -456,7 +492,7 @@ void add_operations(Table& t) {
   t("softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return softmax(to(x, dtype), dim); });
   t("log_softmax(input, dim, dtype=None)", [](T x, N dim, OptionalDtype dtype) { return log_softmax(to(x, dtype), dim); });
   // -- products
-  t("addmm baddbmm(input, mat1, mat2, beta=1, alpha=1) Addmm0", [](T x, T a, T b, D beta, D alpha) { return x * beta + matmul(a, b) * alpha; });
+  t("addmm baddbmm(input, mat1, mat2, beta=1, alpha=1) Addmm0", [](T x, T a, T b, D beta, D alpha) { return beta == 0 ? matmul(a, b) * alpha : x * beta + matmul(a, b) * alpha; });
   t("outer(input, vec2)", [](T a, T b) { return a.reshape({-1, 1}) * b.reshape({1, -1}); });
   t(":_einsum(equation, operands) View0", [](const std::string& equation, const std::vector<Tensor>& operands) { return einsum(equation, operands); });
   // -- joining and indexing; cat, stack and sort, and relu above, are in place of the rows of operations.def
@@ -487,7 +523,7 @@ void add_operations(Table& t) {
   t("flip(input, *dims) Flip0", [](Tensor x, I dims) { for (const N d : dims.values) x = index_select(x, d, arange(static_cast<double>(x.size(d) - 1), -1, -1)); return x; });
   t("flatten ravel(input, start_dim=0, end_dim=-1) copy:ReshapeAlias0|UnsafeView0", [](T x, N start, N end) { return x.flatten(start, end); });
   t("squeeze(input, dim=None) dim:Squeeze0|Squeeze1", [](T x, OptionalN dim) { return dim ? x.squeeze(*dim) : x.squeeze(); });
-  t("narrow(input, dim, start, length)", [](T x, N dim, N start, N length) { return x.slice(dim, start, start + length); });
+  t("narrow(input, dim, start, length)", of<narrowed>);
   t("split(tensor, split_size_or_sections, dim=0) int:SplitWithSizes0|Split0", [](T x, I sizes, N dim) { return sizes.is_one ? x.split(sizes.values[0], dim) : x.split(sizes.values, dim); });
   t("chunk(input, chunks, dim=0) Split0", [](T x, N chunks, N dim) { return x.chunk(chunks, dim); });
   t("unbind(input, dim=0) Unbind0", of<unbind>);
@@ -501,19 +537,19 @@ void add_operations(Table& t) {
   t(".bool(input)", [](T x) { return x.to(DType::boolean); });
   t(".bfloat16(input)", [](T x) { return x.to(DType::bfloat16); });
   t("mv(input, vec) Mv0", of<matmul>);
-  t("inner(input, other) ReshapeAlias0", [](T a, T b) { return matmul(a, b.dim() > 1 ? b.mT() : b); });
   t("tile(input, *dims) Repeat0", [](T x, I dims) { Ints counts = dims; while (std::ssize(counts.values) < x.dim()) counts.values.insert(counts.values.begin(), 1); return repeated(x, counts); });
   t("median(input) Median0", of<median>);
   t(":triu_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(triu(ones({rows, columns}), offset)).mT(); });
   t(":tril_indices(row, col, offset=0)", [](N rows, N columns, N offset) { return nonzero(tril(ones({rows, columns}), offset)).mT(); });
   t(":_named(input, name)", of<named>);
-  // -- values in place, not recorded
+  t("._mark_replaced(input)", [](T x) { x.impl()->replaced = true; });
+  // -- values in place; what draws, _tensor.py writes into the tensor
   t(".copy_(input, source)", [](py::handle x, T source) { write(x, source, "copy_"); return x; });
   t(".fill_(input, value)", [](py::handle x, O value) { write(x, value.tensor.defined() ? value.tensor : filled_with({}, value, tensor_of(x.ptr()).dtype()), "fill_"); return x; });
-  t(".zero_(input)", [](py::handle x) { tensor_of(x.ptr()).detach().copy_(zeros({})); return x; });
-  t(".uniform_(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return uniform(size, a, b, g, x.dtype()); })); return x; });
-  t(".normal_(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return normals(size, x.is_contiguous(), mean, std, g, x.dtype()); })); return x; });
-  t(".exponential_(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { x.detach().copy_(in_order_of(x, [&](S size, bool) { return exponential(size, g, x.dtype()); }) / rate); return x; });
+  t(".zero_(input)", [](py::handle x) { write(x, zeros({}), "zero_"); return x; });
+  t("._uniform(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { return in_order_of(x, [&](S size, bool) { return uniform(size, a, b, g, x.dtype()); }); });
+  t("._normal(input, mean=0.0, std=1.0, generator=None)", [](T x, D mean, D std, G g) { return in_order_of(x, [&](S size, bool) { return normals(size, x.is_contiguous(), mean, std, g, x.dtype()); }); });
+  t("._exponential(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { return in_order_of(x, [&](S size, bool) { return exponential(size, g, x.dtype()); }) / rate; });
   // -- layers and losses
   t("+rotary_embedding(input, offset=0, base=10000.0)", of<static_cast<Tensor (*)(T, N, D)>(rotary_embedding)>);
   t("+cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) loss:NllLoss0|Add0|Div1", of<cross_entropy_of>);

@@ -16,7 +16,7 @@ ALIASES = {"torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.u
 HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"
 HOMES = {"builtins": "int float bool str bytes list tuple dict set type object", "typing": "Any Callable Iterator Sequence Optional Union List "
          "Dict Tuple Set Literal", "_core": "Tensor Generator HookHandle Activations Tokenizer Error", "_types": "dtype Size Parameter ValuesAndIndices",
-         "_module": "Module Layer TensorLayer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler"}
+         "_module": "Module Layer TensorLayer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler", "autograd": "Function"}
 HOME = {name: f"{home}.{name}" for home, names in HOMES.items() for name in names.split()}
 GENERIC = {"dict": "[typing.Any, typing.Any]", "tuple": "[typing.Any, ...]", "Callable": "[..., typing.Any]", "OrderedDict": "[typing.Any, typing.Any]"}
 KINDS = inspect.Parameter

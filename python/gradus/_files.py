@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import pickle
 from collections import OrderedDict
 from typing import Any
@@ -27,21 +29,24 @@ class _Unpickler(pickle.Unpickler):
         return _KNOWN[module, name]
 
 
-def _opened(f: Any, mode: str) -> Any:
-    return contextlib.nullcontext(f) if hasattr(f, "write" if "w" in mode else "read") else open(f, mode)
-
-
 def save(obj: Any, f: Any) -> None:
-    """Writes tensors, numbers, texts, None, lists, tuples and dictionaries of them, such as state dictionaries, to a file. Raises
-    Error for anything else."""
-    with _opened(f, "wb") as file:
-        _Pickler(file, protocol=4).dump(obj)
+    """Writes tensors, numbers, texts, None, lists, tuples and dictionaries of them, such as state dictionaries, to a file, whole or
+    not at all. Raises Error for anything else."""
+    buffer = io.BytesIO()
+    _Pickler(buffer, protocol=4).dump(obj)
+    if hasattr(f, "write"):
+        f.write(buffer.getbuffer())
+        return
+    temporary = os.fspath(f) + ".tmp"
+    with open(temporary, "wb") as file:
+        file.write(buffer.getbuffer())
+    os.replace(temporary, f)
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True) -> Any:
     """What save() wrote, or the tensors of a checkpoint of PyTorch or a safetensors file, by name. Raises Error for other files."""
     try:
-        with _opened(f, "rb") as file:
+        with contextlib.nullcontext(f) if hasattr(f, "read") else open(f, "rb") as file:
             return _Unpickler(file).load()
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, AttributeError, IndexError) as e:
         if not hasattr(f, "read"):

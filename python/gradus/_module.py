@@ -1,6 +1,7 @@
 """Module: a layer or a model written in Python, with its parameters found by name."""
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from collections import OrderedDict, namedtuple
@@ -107,7 +108,7 @@ class Module:
     get_parameter = get_submodule
 
     def modules(self) -> Iterator[Module]:
-        """The same without the names."""
+        """This module and its descendants, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -214,7 +215,7 @@ class Module:
             parameter.grad = None
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
-        """Converts floating parameters and buffers; make the optimizer afterwards. The only device is the CPU."""
+        """Converts floating parameters and buffers; an optimizer made before refuses those that are new. The only device is the CPU."""
         for arg in (*args, dtype, device):
             if arg is None or is_cpu(arg):
                 continue
@@ -241,10 +242,15 @@ class Module:
 
     def _convert(self, dtype: Any) -> None:
         for name, value in list(vars(self).items()):
-            if isinstance(value, Tensor) and value.dtype.is_floating_point:
+            is_parameter = isinstance(value, Parameter)
+            if isinstance(value, Tensor) and value.dtype.is_floating_point and (is_parameter or name in vars(self).get("_buffers", {})):
                 new = value.detach().to(dtype)
-                trains = value.requires_grad and new.dtype.is_floating_point  # bfloat16 only stores
-                setattr(self, name, Parameter(new, trains) if isinstance(value, Parameter) else new)
+                if new.dtype == value.dtype:
+                    continue
+                if is_parameter:
+                    value._mark_replaced()
+                    new = Parameter(new, value.requires_grad and new.dtype.is_floating_point)  # bfloat16 only stores
+                setattr(self, name, new)
             elif not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
 
@@ -262,8 +268,10 @@ class Module:
 
     def __repr__(self) -> str:
         lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._members() if isinstance(child, Module)]
-        inside = "\n  " + "\n  ".join(lines) + "\n" if lines else self.extra_repr()
-        return f"{type(self).__name__}({inside})"
+        own = self.extra_repr()
+        if not own.startswith("\n") and (lines or "\n" in own):  # which is no whole block
+            own = "\n  " + "\n  ".join([*(own.split("\n") if own else ()), *lines]) + "\n"
+        return f"{type(self).__name__}({own})"
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -289,6 +297,7 @@ class Layer(Module):
 
     _call: Any = _core.layers._call
     _format: Any = ""  # of extra_repr()
+    _defaults: dict[str, Any] = {}
 
     def __init__(self, core: Any, **options: Any) -> None:
         vars(self).update(_core=core, _options=options)
@@ -298,12 +307,14 @@ class Layer(Module):
 
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield prefix.rstrip("."), self._core
+        yield from super()._parts(prefix)  # of a subclass with members of its own
 
     def _assembly(self) -> Any:
-        return self._core.module()
+        return super()._assembly() if any(True for _ in self._members()) else self._core.module()
 
     def _convert(self, dtype: Any) -> None:
         self._core.to(dtype)
+        super()._convert(dtype)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_core" not in vars(self):
@@ -313,7 +324,7 @@ class Layer(Module):
         return _member(self._core, name, type(self).__name__)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and (name in self._options or name in _tensors_of(self._core)):
             self._core.set(name, value)
         elif name in self._options or value is None and name in dict(self._core.module().named_parameters()):
             self._remake(name, value)
@@ -337,16 +348,16 @@ class Layer(Module):
         vars(self).update(_core=new, _options=options)
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
-        return list(self._core.module().named_buffers())
+        return [*self._core.module().named_buffers(), *super()._own_buffers()]
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
-        return list(self._core.module().named_parameters())
+        return [*self._core.module().named_parameters(), *super()._own_parameters()]
 
     def _set(self, name: str, value: Parameter) -> None:
-        self._core.set(name, value)
+        setattr(self, name, value) if name in vars(self) else self._core.set(name, value)
 
     def __deepcopy__(self, memo: Any) -> Layer:
-        copy = type(self).__new__(type(self))
+        layer = memo[id(self)] = type(self).__new__(type(self))
         core = self._core.deep_copy()
         made = dict(core.module().named_parameters())
         for parameter in made.values():
@@ -356,8 +367,9 @@ class Layer(Module):
             memo.setdefault(id(memo), []).append(parameter)
             if shared is not made[name]:
                 core.set(name, shared)
-        vars(copy).update(vars(self), _core=core)
-        return copy
+        shared = ("_core", "_options", "tokenizer")
+        vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items()}, _core=core)
+        return layer
 
     def extra_repr(self) -> str:
         form = type(self)._format
@@ -388,9 +400,13 @@ class _Path:
         self._core.set(f"{self._path}.{name}", value)
 
 
-def _member(core: Any, name: str, owner: str) -> Any:
+def _tensors_of(core: Any) -> dict[str, Tensor]:
     module = core.module()
-    tensors = dict(module.named_parameters() + module.named_buffers())
+    return dict(module.named_parameters() + module.named_buffers())
+
+
+def _member(core: Any, name: str, owner: str) -> Any:
+    tensors = _tensors_of(core)
     if name in tensors:
         return tensors[name]
     if any(known.startswith(name + ".") for known in tensors):

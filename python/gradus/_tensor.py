@@ -129,10 +129,17 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
+def _wrapped(dim: int, n: int) -> int:
+    """The dimension of n, which may be counted from the end."""
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """The dimensions `source` in the places `destination`, the others in their order."""
     n = input.dim()
-    sources, places = ([d % n for d in ((x,) if isinstance(x, int) else x)] for x in (source, destination))
+    sources, places = ([_wrapped(d, n) for d in ((x,) if isinstance(x, int) else x)] for x in (source, destination))
     others = (d for d in range(n) if d not in sources)
     return input.permute([sources[places.index(i)] if i in places else next(others) for i in range(n)])
 
@@ -179,8 +186,18 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: Optional[int] = None) ->
     if dim is None:
         return repeat_interleave(input.flatten(), repeats, 0)
     if isinstance(repeats, Tensor) and repeats.numel() > 1:
+        if repeats.numel() != input.size(dim):
+            raise Error(f"[repeat_interleave] repeats must have {input.size(dim)} elements, as many as dimension {dim}, got {repeats.numel()}.")
         return input.index_select(dim, tensor([i for i, n in enumerate(repeats.tolist()) for _ in range(n)], dtype=int64))
     return input.index_select(dim, _core.arange(input.size(dim) * int(repeats)) // int(repeats))
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The products of the last dimensions, summed: the shape of input without its last, then that of other without its last."""
+    if other.dim() < 2:
+        return _core._named(input @ other, "ReshapeAliasBackward0")
+    y = input @ other.flatten(0, -2).mT
+    return _core._named(y.reshape(input.shape[:-1] + other.shape[:-1]), "ReshapeAliasBackward0")
 
 
 def bincount(input: Tensor, minlength: int = 0) -> Tensor:
@@ -222,19 +239,20 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
 def _put(self: Tensor, dim: int, index: Tensor, values: Any) -> Tensor:
     """Sets the slices at these indices of a dimension."""
-    self[(slice(None),) * (dim % self.dim()) + (index,)] = values
+    self[(slice(None),) * _wrapped(dim, self.dim()) + (index,)] = values
     return self
 
 
 def _unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements along a dimension, one each `step`; what is in them is the last dimension."""
     parts = [self.narrow(dimension, i, size) for i in range(0, self.size(dimension) - size + 1, step)]
-    return _core._named(movedim(_core.stack(parts, dimension % self.dim()), dimension % self.dim() + 1, -1), "UnfoldBackward0")
+    dim = _wrapped(dimension, self.dim())
+    return _core._named(movedim(_core.stack(parts, dim), dim + 1, -1), "UnfoldBackward0")
 
 
 def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     """Several dimensions in place of one; one size may be -1."""
-    dim = dim % self.dim()
+    dim = _wrapped(dim, self.dim())
     if -1 not in sizes and math.prod(sizes) != self.size(dim):
         raise Error(f"[unflatten] sizes must multiply to {self.size(dim)}, got {tuple(sizes)}.")
     inner = [self.size(dim) // -math.prod(sizes) if n == -1 else n for n in sizes]
@@ -341,6 +359,18 @@ def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options:
     return own(*(x if isinstance(x, Tensor) or not hasattr(x, "ndim") else as_tensor(x) if x.ndim else x.item() for x in inputs))
 
 
+def _drawn(name: str) -> Callable[..., Tensor]:
+    """The method that fills a tensor with what the method `name` draws."""
+    draw = getattr(Tensor, name)
+
+    @functools.wraps(draw)
+    def fill(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        if self.requires_grad and self.is_leaf:
+            self.copy_(self)  # refuses if writes are recorded, before anything is drawn
+        return self.copy_(draw(self, *args, **options))
+    return fill
+
+
 _scatter = Tensor.scatter_
 
 
@@ -362,7 +392,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "index_fill_": _put, "index_copy_": _put, "index_fill": lambda self, *args: _put(self.clone(), *args),
     "index_copy": lambda self, *args: _put(self.clone(), *args),
     "fill_diagonal_": lambda self, value: self.masked_fill_(_core.eye(*self.shape) == 1, value),
-    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique,
+    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique, "inner": inner,
+    "uniform_": _drawn("_uniform"), "normal_": _drawn("_normal"), "exponential_": _drawn("_exponential"),
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)
 for _name, _method in _METHODS.items():

@@ -19,6 +19,9 @@ class _Mode(contextlib.ContextDecorator):
         self._value = value
         self._before: list[Any] = []
 
+    def _recreate_cm(self) -> _Mode:  # for each call of a decorated function
+        return type(self)(self._value)  # type: ignore[call-arg]
+
     def __enter__(self) -> _Mode:
         self._before.append(type(self)._get())
         type(self)._set(self._value)

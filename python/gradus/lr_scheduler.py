@@ -137,5 +137,13 @@ class SequentialLR(LRScheduler):
                 group["lr"] = rate
         now.step()
 
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self.schedulers]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        for one, its in zip(self.schedulers, state["_schedulers"], strict=True):
+            one.load_state_dict(its)
+
 
 __getattr__ = missing("torch.optim.lr_scheduler", globals())

@@ -37,6 +37,9 @@ class Decoder(Layer):
         vars(self).update(_core=core, tokenizer=tokenizer, _options={})
         return self
 
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.config.items())
+
     @property
     def config(self) -> dict[str, Any]:
         """The architecture and its sizes."""
@@ -85,7 +88,7 @@ def pretrained(folder: Any) -> Decoder:
     try:
         return load(folder)
     except Error as error:
-        if "tokenizer" not in str(error) and "vocab.json" not in str(error):
+        if "must have a tokenizer" not in str(error):
             raise
         return Decoder._of(*_core._load(folder, False))
 

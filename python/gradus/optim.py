@@ -59,6 +59,9 @@ class Optimizer:
                 raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
         assembly = _assembly([group["params"]] if isinstance(group["params"], Tensor) else group["params"])
         group["params"] = [p for _, p in assembly.named_parameters()]
+        known = {id(p) for other in self.param_groups for p in other["params"]}
+        if any(id(p) in known for p in group["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
         if self._kind:
             self._parts.append((_numbers(group), self._part(group, assembly), assembly))
         self.param_groups.append(group)
@@ -91,14 +94,25 @@ class Optimizer:
             for parameter in group["params"]:
                 parameter.grad = None
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Buffers, numbers of steps and lr; with several groups, "0.<name>" and so on."""
+    def state_dict(self) -> dict[str, Any]:
+        """Buffers, numbers of steps and lr; with several groups, "0.<name>" and so on. Of a class of one's own, as in PyTorch."""
+        if not self._kind:
+            places = {p: i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+            return {"state": {places[p]: dict(state) for p, state in self.state.items()},
+                    "param_groups": [{k: v for k, v in group.items() if k != "params"} for group in self.param_groups]}
         states = [{**part.state_dict(), "lr": _core.full((), float(group["lr"]), dtype=float64)}
                   for group, (_, part, _) in zip(self.param_groups, self._parts)]
         return states[0] if len(states) == 1 else {f"{i}.{k}": v for i, s in enumerate(states) for k, v in s.items()}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues from what state_dict() returned."""
+        if not self._kind:
+            parameters = [p for group in self.param_groups for p in group["params"]]
+            self.state.clear()
+            self.state.update({parameters[i]: dict(its) for i, its in state["state"].items()})
+            for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
+                group.update(saved)
+            return
         for i, (_, part, _) in enumerate(self._parts):
             start = f"{i}." if len(self._parts) > 1 else ""
             own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
@@ -141,14 +155,16 @@ class Adam(AdamW):  # type: ignore[misc, valid-type]
 
     def step(self, closure: Any = None) -> Any:
         result = self._called(closure)
-        changed = [(p, p.grad, group["weight_decay"]) for group in self.param_groups for p in group["params"] if p.grad is not None]
-        changed = [(p, grad, decay) for p, grad, decay in changed if decay]
-        with autograd.no_grad():
-            for p, grad, decay in changed:
-                p.grad = grad + decay * p
-        super().step()
-        for p, grad, _ in changed:
-            p.grad = grad
+        changed = [(p, p.grad, group["weight_decay"]) for group in self.param_groups for p in group["params"]
+                   if p.grad is not None and group["weight_decay"] and (self._decay_vectors or p.dim() > 1)]
+        try:
+            with autograd.no_grad():
+                for p, grad, decay in changed:
+                    p.grad = grad + decay * p
+            super().step()
+        finally:
+            for p, grad, _ in changed:
+                p.grad = grad
         return result
 
 

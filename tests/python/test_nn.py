@@ -344,6 +344,8 @@ class Decoders(unittest.TestCase):
             optimizer.step()
         self.assertEqual(model.generate([3], max_new_tokens=4, temperature=0), [4, 5, 6, 7])
         self.assertEqual(model.generate([3], 4, 0, on_token=lambda t: t != 5), [4, 5])
+        self.assertEqual(model.generate([3], 2, on_token=lambda t: gradus.rand(1)), model.generate([3], 2, 0))  # callbacks may draw
+        self.assertTrue(repr(model).startswith("Decoder(arch='gpt2', bias=True, block_size=8, "))
         with self.assertRaisesRegex(Error, "takes a tokenizer"):
             model.generate("a")
         letters = types.SimpleNamespace(encode_from_start=lambda text: [3, *map(int, text)], eos=[7], stop_strings=[],
@@ -375,6 +377,8 @@ class Decoders(unittest.TestCase):
         self.assertFalse(gradus.equal(off, plain))
         self.assertTrue(gradus.equal(model(x), plain))
         with gradus.Intervention(model, "h.1.mlp", lambda t, name: t * 0):
+            self.assertTrue(gradus.equal(model(x), off))
+        with gradus.Intervention(model, "h.1.mlp", lambda t, name: gradus.randn_like(t) * 0):
             self.assertTrue(gradus.equal(model(x), off))
         kept = gradus.watch(model, "h.0")
         model(x)

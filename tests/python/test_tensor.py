@@ -66,6 +66,8 @@ class Basics(unittest.TestCase):
         self.assertTrue(issubclass(gradus.RunError, Error) and issubclass(Error, RuntimeError))
         with self.assertRaisesRegex(Error, "truth of a tensor"):
             bool(gradus.ones(2))
+        with self.assertRaises(TypeError):  # an int of more than 64 bits
+            gradus.ones(2) * 2**70
 
     def test_operators(self):
         x = tensor([1.0, -2.0, 3.0])

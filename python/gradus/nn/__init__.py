@@ -132,11 +132,16 @@ if "MultiheadAttention" in globals():
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
     """A layer without parameters that calls an operation on its first arguments; the others are its options."""
     def __init__(self: Any, *args: Any, **options: Any) -> None:
-        self._inplace = options.pop("inplace", False)  # which only changes what is printed
+        if inputs == 1 and args and isinstance(args[-1], bool):  # ReLU(True)
+            args, options = args[:-1], {**options, "inplace": args[-1]}
+        self._inplace = options.pop("inplace", False)
         self._options = options_of(operation, args, options, inputs, **defaults)
 
     def forward(self: Any, *tensors: Tensor) -> Any:
-        return operation(*tensors, **self._options)
+        if not self._inplace:
+            return operation(*tensors, **self._options)
+        own = getattr(Tensor, f"{operation.__name__}_", None)
+        return own(*tensors) if own else tensors[0].copy_(operation(*tensors, **self._options))
 
     def extra_repr(self: Any) -> str:
         shown = {**self._options, **({"inplace": True} if self._inplace else {})}

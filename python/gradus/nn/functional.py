@@ -3,11 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core
+from .. import _core, autograd
 from .._core import Tensor
 from .._missing import missing
 
-globals().update({name: getattr(_core, name) for name in [*_core._functional, *"log_softmax relu sigmoid softmax tanh".split()]})
+globals().update({name: getattr(_core, name) for name in [*_core._functional, *"log_softmax sigmoid softmax tanh".split()]})
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0)."""
+    return input.relu_() if inplace else _core.relu(input)  # type: ignore[attr-defined, no-any-return]
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
@@ -36,9 +41,24 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return _core._named(cosine, "SumBackward1")
 
 
+class _BinaryCrossEntropy(autograd.Function):
+    """The loss of each element. Its gradient is finite at probabilities of 0 and 1, as PyTorch's."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, target: Tensor) -> Tensor:
+        ctx.save_for_backward(input, target)
+        return -(target * input.log().clamp(min=-100.0) + (1 - target) * (1 - input).log().clamp(min=-100.0))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        input, target = ctx.saved_tensors
+        return (gradient * (input - target) / ((1 - input) * input).clamp(min=1e-12),
+                gradient * ((1 - input).log().clamp(min=-100.0) - input.log().clamp(min=-100.0)))
+
+
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)) of probabilities; logarithms are at least -100, as in PyTorch."""
-    loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (1 - input).log().clamp(min=-100.0))
+    loss = _BinaryCrossEntropy.apply(input, target)
     loss = loss if weight is None else loss * weight
     loss = loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
     return _core._named(loss, "BinaryCrossEntropyBackward0")

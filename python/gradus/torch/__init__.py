@@ -39,7 +39,15 @@ _rnn.pad_sequence = nn.utils.pad_sequence  # type: ignore[attr-defined]
 class _Linalg:
     """Norms, and NumPy's functions of matrices (svd, qr, inv, solve, eigh, det, matrix_rank), without gradients."""
 
-    norm = staticmethod(gradus.norm)
+    def norm(self, A: Tensor, ord: Any = None, dim: Any = None, keepdim: builtins.bool = False) -> Any:
+        """Of a matrix with `ord`, the norm of matrices; else that of vectors."""
+        if ord in (None, "fro") or dim is not None or A.dim() != 2:
+            return gradus.norm(A, 2.0 if ord in (None, "fro") else ord, dim, keepdim)
+        if ord in ("nuc", 2, -2):
+            return self.__getattr__("norm")(A, ord, keepdims=keepdim)
+        sums = A.abs().sum(0 if ord in (1, -1) else 1)
+        return sums.max() if ord > 0 else sums.min()
+
     vector_norm = staticmethod(lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
 
     def __getattr__(self, name: str) -> Any:
