@@ -41,6 +41,7 @@ struct Registered {
   PyObject* error = nullptr;          ///< gradus.Error
   PyObject* run_error = nullptr;      ///< gradus.RunError
   PyObject* place_error = nullptr;    ///< an Error that is an IndexError, too
+  PyObject* value_error = nullptr;    ///< an Error that is a ValueError, too
 };
 /// The one of this process.
 Registered& registered();

@@ -34,7 +34,8 @@ void add_function(Table& t, const char* row) {
   t(row, of<f>);
 }
 
-Tensor filled(T x, T mask, O value) {
+Tensor filled(T x, T given, O value) {
+  const Tensor mask = given.dtype() == DType::int64 ? ne(given, 0.0) : given;
   if (value.tensor.defined()) return masked_fill(x, mask, value.tensor);
   if (is_floating(x.dtype())) return masked_fill(x, mask, value.number);
   if (!value.is_whole() && value.number != std::floor(value.number))
@@ -167,13 +168,41 @@ OneOrBoth extreme(T x, const std::optional<Operand>& dim, B keep) {
                                : along(x, static_cast<N>(dim->number), keep);
 }
 
+// PyTorch rounds vectors of eight elements as the sum of the first and multiples of the step.
+template <class First, class Next>
+Tensor by_eights(N count, const First& first, const Next& next) {
+  std::vector<float> y(static_cast<size_t>(count));
+  for (N i = 0; i < count; ++i) {
+    const N k = i < count / 16 * 16 ? i % 8 : 0;
+    y[static_cast<size_t>(i)] = k == 0 ? first(i) : next(first(i - k), static_cast<float>(k));
+  }
+  return tensor(y, Shape{count});
+}
+
 Tensor range(O from, const std::optional<Operand>& to, O by, OptionalDtype dtype, V, B grad) {
   const Operand start = number_of(from), step = number_of(by);
   const std::optional<Operand> end = to ? std::optional(number_of(*to)) : std::nullopt;
   const bool whole = start.is_whole() && step.is_whole() && (!end || end->is_whole());
   const DType type = dtype.value_or(whole ? DType::int64 : DType::float32);
   const double first = end ? start.number : 0, last = end ? end->number : start.number;
-  return made(arange(first, last, step.number, type), grad);
+  const Tensor exact = arange(first, last, step.number, type);
+  if (type != DType::float32) return made(exact, grad);
+  return made(by_eights(
+                  exact.numel(),
+                  [&](N i) { return static_cast<float>(first + step.number * static_cast<double>(i)); },
+                  [&](float y, float k) { return static_cast<float>(double{y} + k * step.number); }),
+              grad);
+}
+
+Tensor float_linspace(D from, D to, N steps) {
+  const auto start = static_cast<float>(from), end = static_cast<float>(to);
+  const float step = (end - start) / static_cast<float>(std::max<N>(steps - 1, 1));
+  const auto at = [&](N i) {
+    return i < steps / 2 ? std::fma(step, static_cast<float>(i), start)
+                         : std::fma(-step, static_cast<float>(steps - 1 - i), end);
+  };
+  return steps == 1 ? tensor(std::vector<float>{start}, Shape{1})
+                    : by_eights(steps, at, [&](float y, float k) { return y + k * step; });
 }
 
 // randint(low, high, size), randint(high, size), randint(high, size=size)
@@ -400,12 +429,54 @@ void write(py::handle self, T from, const char* op) {
   become(self.ptr(), from.requires_grad() ? value : flat(x, value), op);
 }
 
+// The tensor becomes one on the values of another, which it shares if they are packed and of its dtype.
 void set_data(py::handle self, T from) {
-  Tensor x = tensor_of(self.ptr()).detach();
+  const Tensor& x = tensor_of(self.ptr());
   if (!from.defined() || from.shape() != x.shape())
     fail("data", "needs values of shape ", x.shape(), ", got ",
          from.defined() ? concat(from.shape()) : "none", ".");
-  x.copy_(from);
+  const Tensor values = from.detach().to(x.dtype()).contiguous();
+  for (autograd::TensorImpl* const impl : {x.impl(), x.impl()->alias.get()}) {
+    if (!impl) continue;
+    impl->storage = values.impl()->storage;
+    impl->offset = values.impl()->offset;
+    impl->strides = values.strides();
+    impl->contiguous = true;
+  }
+}
+
+// The order of equal values is PyTorch's: that of the C++ library's partial sorting.
+ValuesAndIndices top(T x, N k, N dim, B largest, B is_sorted) {
+  if (x.dim() == 0) return topk(x, k, dim, largest, is_sorted);
+  const Tensor rows = raw::contiguous(x.detach().transpose(dim, -1));
+  const N n = rows.size(-1);
+  if (k < 0 || k > n) fail("topk", "k must be in [0, ", n, "], got ", k, ".");
+  Shape shape = rows.shape();
+  shape[shape.size() - 1] = k;
+  Tensor places = empty(shape, DType::int64);
+  N* place = places.mutable_data<N>();
+  dispatch_number("topk", x.dtype(), [&]<class E>() {
+    using Place = std::pair<E, N>;
+    const auto before = [largest](const Place& a, const Place& b) {
+      const bool a_is_nan = a.first != a.first, b_is_nan = b.first != b.first;
+      return largest ? (a_is_nan && !b_is_nan) || a.first > b.first
+                     : (!a_is_nan && b_is_nan) || a.first < b.first;
+    };
+    std::vector<Place> all(static_cast<size_t>(n));
+    for (N row = 0; k > 0 && row < rows.numel() / n; ++row) {
+      for (N i = 0; i < n; ++i) all[static_cast<size_t>(i)] = {rows.data<E>()[row * n + i], i};
+      if (k * 64 <= n) {
+        std::partial_sort(all.begin(), all.begin() + k, all.end(), before);
+      } else {
+        std::nth_element(all.begin(), all.begin() + k - 1, all.end(), before);
+        if (is_sorted) std::sort(all.begin(), all.begin() + k - 1, before);
+      }
+      place =
+          std::transform(all.begin(), all.begin() + k, place, [](const Place& one) { return one.second; });
+    }
+  });
+  places = places.transpose(dim, -1).contiguous();
+  return {gather(x, dim, places), places};
 }
 
 }  // namespace
@@ -502,6 +573,8 @@ void add_operations(Table& t) {
   t(":vstack(tensors) Cat0", [](std::vector<Tensor> all) { for (Tensor& x : all) x = x.dim() > 1 ? x : x.reshape({1, -1}); return cat(promoted(all), 0); });
   t("masked_select(input, mask) MaskedSelect0", [](T x, T mask) { const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape()); return x.expand(shape).index({mask.expand(shape)}); });
   t("roll(input, shifts, dims=()) Roll0", of<rolled>);
+  t("topk(input, k, dim=-1, largest=True, sorted=True) Topk0", of<top>);
+  t(":_linspace(start, end, steps)", of<float_linspace>);
   t("count_nonzero(input, dim=None)", [](T x, I dim) { return sum(truth(x), dim.values); });
   t("*index_add(input, dim, index, source, alpha=1)", [](T x, N dim, T index, T source, D alpha) { return index_add(x, dim, index, alpha == 1 ? source : source * alpha); });
   t("*scatter(input, dim, index, src) tensor:Scatter1|Scatter0", [](T x, N dim, T index, O src) { return src.tensor.defined() ? scatter(x, dim, index, src.tensor) : scatter(x, dim, index, src.number); });

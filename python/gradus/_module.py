@@ -41,6 +41,7 @@ class Module:
     """
 
     training = True
+    _finds_lists = True  # whether what lists, tuples and dictionaries hold is found
     __eq__, __hash__ = object.__eq__, object.__hash__  # also of lists and dictionaries of modules
 
     def forward(self, *args: Any, **options: Any) -> Any:
@@ -76,7 +77,8 @@ class Module:
     def _members(self) -> Iterator[tuple[str, Any]]:
         """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
         buffers = vars(self).get("_buffers", {})
-        found = [pair for name, value in vars(self).items() if name != "_hooks" for pair in _items(name, value)]
+        found = [pair for name, value in vars(self).items() if name != "_hooks"
+                 for pair in (_items(name, value) if self._finds_lists else ((name, value),))]
         yield from (pair for pair in found if isinstance(pair[1], Parameter))
         yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None)
         yield from (pair for pair in found if isinstance(pair[1], Module))
@@ -244,14 +246,8 @@ class Module:
         for name, value in list(vars(self).items()):
             is_parameter = isinstance(value, Parameter)
             if isinstance(value, Tensor) and value.dtype.is_floating_point and (is_parameter or name in vars(self).get("_buffers", {})):
-                new = value.detach().to(dtype)
-                if new.dtype == value.dtype:
-                    continue
-                if is_parameter:
-                    value._mark_replaced()
-                    new = Parameter(new, value.requires_grad and new.dtype.is_floating_point)  # bfloat16 only stores
-                setattr(self, name, new)
-            elif not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
+                setattr(self, name, converted(value, dtype))
+            elif self._finds_lists and not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
 
     def double(self) -> Module:
@@ -272,6 +268,15 @@ class Module:
         if not own.startswith("\n") and (lines or "\n" in own):  # which is no whole block
             own = "\n  " + "\n  ".join([*(own.split("\n") if own else ()), *lines]) + "\n"
         return f"{type(self).__name__}({own})"
+
+
+def converted(value: Any, dtype: Any) -> Any:
+    """A parameter or a buffer in a dtype; itself if it has it."""
+    new = value.detach().to(dtype)
+    if new.dtype == value.dtype or not isinstance(value, Parameter):
+        return value if new.dtype == value.dtype else new
+    value._mark_replaced()
+    return Parameter(new, value.requires_grad and new.dtype.is_floating_point)  # bfloat16 only stores
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -26,9 +26,9 @@ def _flatten(data: Any, numbers: list[Any]) -> list[int]:
     shapes = [_flatten(item, numbers) for item in data]
     for other in shapes[1:]:
         if len(other) != len(shapes[0]):
-            raise Error("[tensor] lists must be nested to one depth, got others.")
+            raise _core.InputError("[tensor] lists must be nested to one depth, got others.")
         if other != shapes[0]:
-            raise Error(f"[tensor] lists at one depth must be of one length, got {shapes[0][0]} and {other[0]}.")
+            raise _core.InputError(f"[tensor] lists at one depth must be of one length, got {shapes[0][0]} and {other[0]}.")
     return [len(data), *(shapes[0] if shapes else [])]
 
 
@@ -92,10 +92,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def linspace(start: float, end: float, steps: int, dtype: Any = None) -> Tensor:
     """`steps` values from start to end, both included, at equal distances."""
+    if dtype in (None, float32, "float32"):
+        return _core._linspace(start, end, steps)
     place = _core.arange(steps, dtype=float64)
     step = (end - start) / max(steps - 1, 1)
     half = place < max(steps // 2, 1)  # each half from its own end
-    return _core.where(half, start + step * place, end - step * (steps - 1 - place)).to(dtype or float32)
+    return _core.where(half, start + step * place, end - step * (steps - 1 - place)).to(dtype)
 
 
 def manual_seed(seed: int, kind: str = "torch") -> Generator:
@@ -321,6 +323,8 @@ def _dot(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self.requires_grad and not self.is_leaf:
+        raise Error("[deepcopy] a tensor must be a leaf of the graph, got the result of an operation. Hint: detach() it first.")
     copy = self.detach().clone()
     return memo.setdefault(id(self), (copy if type(self) is Tensor else type(self)(copy)).requires_grad_(self.requires_grad))
 

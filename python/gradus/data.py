@@ -31,7 +31,7 @@ class TensorDataset(Dataset):
     def __init__(self, *tensors: Tensor) -> None:
         sizes = [t.size(0) for t in tensors]
         if len(set(sizes)) != 1:
-            raise Error(f"[TensorDataset] tensors must have as many rows, got {sizes}.")
+            raise _core.InputError(f"[TensorDataset] tensors must have as many rows, got {sizes}.")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> Any:
@@ -61,7 +61,7 @@ def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subs
         left = len(dataset) - sum(lengths)
         lengths = [n + left // len(lengths) + (i < left % len(lengths)) for i, n in enumerate(lengths)]
     if sum(lengths) != len(dataset):
-        raise Error(f"[random_split] lengths must add up to {len(dataset)}, got {list(lengths)}.")
+        raise _core.InputError(f"[random_split] lengths must add up to {len(dataset)}, got {list(lengths)}.")
     order = iter(_core.randperm(len(dataset), generator=generator).tolist())
     return [Subset(dataset, [next(order) for _ in range(n)]) for n in lengths]
 
@@ -88,9 +88,9 @@ class DataLoader:
                  collate_fn: Any = None, pin_memory: bool = False, drop_last: bool = False, generator: Any = None, worker_init_fn: Any = None,
                  prefetch_factor: Any = None, persistent_workers: bool = False) -> None:
         if batch_size < 1 or num_workers < 0:
-            raise Error(f"[DataLoader] batch_size must be at least 1 and num_workers at least 0, got {batch_size} and {num_workers}.")
+            raise _core.InputError(f"[DataLoader] batch_size must be at least 1 and num_workers at least 0, got {batch_size} and {num_workers}.")
         if sampler is not None and shuffle:
-            raise Error("[DataLoader] a sampler has its own order, got shuffle=True.")
+            raise _core.InputError("[DataLoader] a sampler has its own order, got shuffle=True.")
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
         self.collate_fn, self.generator, self.sampler = collate_fn or default_collate, generator, sampler
 

@@ -8,13 +8,13 @@ of a module it knows which these are.
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import Any, Iterator
 
 from . import _core, autograd
 from ._core import Error, Tensor
 from ._missing import missing
 from ._module import Module
-from ._types import float64
+from ._types import int64
 
 
 def _assembly(params: Any) -> Any:
@@ -29,11 +29,15 @@ class Optimizer:
     _kind = ""
     _defaults: dict[str, Any] = {}
     _places: tuple[str, ...] = ()  # of options without a name, after lr
+    _lr: Any = 0.001  # None: it must be given
 
-    def __init__(self, params: Any, lr: float = 0.001, *args: Any, decay_vectors: bool = True, **options: Any) -> None:
+    def __init__(self, params: Any, lr: Any = None, *args: Any, decay_vectors: bool = True, **options: Any) -> None:
         if len(args) > len(self._places):
             raise TypeError(f"{type(self).__name__} takes {len(self._places) + 2} arguments without a name, got {len(args) + 2}")
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor")
         options = {**dict(zip(self._places, args)), **options}
+        lr = self._lr if lr is None else lr
         self.defaults = {**lr, **options} if isinstance(lr, dict) else {"lr": lr, **self._defaults, **options}  # a dictionary of one's own
         self.state: dict[Any, dict[str, Any]] = collections.defaultdict(dict)  # of classes of one's own
         self.param_groups: list[dict[str, Any]] = []
@@ -51,12 +55,12 @@ class Optimizer:
         """Updates other parameters, too, with options of their own."""
         group = {**self.defaults, **param_group}
         if self._kind:
-            unknown = set(group) - set(self._defaults) - {"lr", "params"}
-            for name in [name for name in unknown if group[name] in (False, None)]:  # PyTorch's amsgrad, fused and so on, off
-                unknown.remove(name)
-                del group[name]
-            if unknown:
-                raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
+            if unknown := _unknown(group, self._defaults):
+                raise TypeError(f"{type(self).__name__} has no option {', '.join(unknown)}")
+            if group["lr"] is None:
+                raise ValueError("parameter group didn't specify a value of required optimization parameter lr")
+            if group["lr"] < 0.0:
+                raise ValueError(f"Invalid learning rate: {group['lr']}")
         assembly = _assembly([group["params"]] if isinstance(group["params"], Tensor) else group["params"])
         group["params"] = [p for _, p in assembly.named_parameters()]
         known = {id(p) for other in self.param_groups for p in other["params"]}
@@ -95,36 +99,70 @@ class Optimizer:
                 parameter.grad = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Buffers, numbers of steps and lr; with several groups, "0.<name>" and so on. Of a class of one's own, as in PyTorch."""
-        if not self._kind:
-            places = {p: i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
-            return {"state": {places[p]: dict(state) for p, state in self.state.items()},
-                    "param_groups": [{k: v for k, v in group.items() if k != "params"} for group in self.param_groups]}
-        states = [{**part.state_dict(), "lr": _core.full((), float(group["lr"]), dtype=float64)}
-                  for group, (_, part, _) in zip(self.param_groups, self._parts)]
-        return states[0] if len(states) == 1 else {f"{i}.{k}": v for i, s in enumerate(states) for k, v in s.items()}
+        """PyTorch's: "state" has the buffers of each parameter by its number, "param_groups" the options and the numbers."""
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        numbers = {id(p): i for i, p in enumerate(parameters)}
+        state = {numbers[id(p)]: dict(its) for p, its in self.state.items()}
+        for start, flat, names in self._buffers():
+            steps = int(flat.pop("steps"))
+            for key, value in flat.items():
+                kind, name = key.split(".", 1)
+                its = state.setdefault(start + names.index(name), {"step": steps})
+                its[_BUFFERS.get(kind, kind)] = steps - int(value) if kind == "skipped" else value
+            for i in range(start, start + len(names)):
+                if i in state and state[i]["step"] == 0:
+                    del state[i]
+                elif i in state and self._kind == "adamw":  # as in PyTorch
+                    state[i]["step"] = _core.full((), float(state[i]["step"]))
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
+        return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues from what state_dict() returned."""
+        """Continues from what state_dict() returned. Raises Error for other numbers of groups and parameters."""
+        groups, given = state["param_groups"], state["state"]
+        if [len(group["params"]) for group in groups] != [len(group["params"]) for group in self.param_groups]:
+            raise Error("[optimizer] the state must be of as many groups and parameters, got others.")
         if not self._kind:
             parameters = [p for group in self.param_groups for p in group["params"]]
             self.state.clear()
-            self.state.update({parameters[i]: dict(its) for i, its in state["state"].items()})
-            for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
-                group.update(saved)
-            return
-        for i, (_, part, _) in enumerate(self._parts):
-            start = f"{i}." if len(self._parts) > 1 else ""
-            own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
-            lr = own.pop("lr", None)
-            part.load_state_dict(own)
-            if lr is not None:
-                self.param_groups[i]["lr"] = lr.item()
+            self.state.update({parameters[i]: dict(its) for i, its in given.items()})
+        for (_, part, _), (start, flat, names) in zip(self._parts, self._buffers()):
+            steps = [int(given[start + i].get("step", 1)) if start + i in given else 0 for i in range(len(names))]
+            for key, value in flat.items():
+                kind, _, name = key.partition(".")
+                if name:
+                    its = given.get(start + names.index(name), {})
+                    known = its.get(_BUFFERS.get(kind, kind))
+                    flat[key] = _core.zeros_like(value) if known is None else known
+            skipped = {f"skipped.{name}": _core.full((), max(steps) - n, dtype=int64) for name, n in zip(names, steps) if n < max(steps)}
+            part.load_state_dict({**flat, **skipped, "steps": _core.full((), max(steps), dtype=int64)})
+        for group, its in zip(self.param_groups, groups):
+            group.update({name: value for name, value in its.items() if name != "params"})
+
+    def _buffers(self) -> Iterator[tuple[int, dict[str, Tensor], list[str]]]:
+        """Of each group of a kind of the library: the number of its first parameter, its state, and its parameters' names."""
+        start = 0
+        for _, part, assembly in self._parts:
+            names = [name for name, _ in assembly.named_parameters()]
+            yield start, part.state_dict(), names
+            start += len(names)
+
+
+_OFF = {"amsgrad", "capturable", "dampening", "differentiable", "foreach", "fused", "maximize"}  # of PyTorch's options
+
+
+def _unknown(options: dict[str, Any], defaults: dict[str, Any]) -> list[str]:
+    """The options that there are not; those of PyTorch may be off."""
+    return sorted(name for name, value in options.items()
+                  if name not in {*defaults, "lr", "params", "initial_lr"} - _OFF and (value not in (False, None) or name not in _OFF))
+
+
+_BUFFERS = {"m": "exp_avg", "v": "exp_avg_sq", "velocity": "momentum_buffer", "momentum": "exp_avg", "skipped": "step"}  # PyTorch's names
 
 
 def _numbers(group: dict[str, Any]) -> dict[str, float]:
     betas = dict(zip(("beta1", "beta2"), group.get("betas", ())))
-    return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas", "initial_lr")}
+    return betas | {k: float(v) for k, v in group.items() if k not in ("params", "lr", "betas", "initial_lr") and v is not None}
 
 
 _PLACES = {"SGD": ("momentum", "dampening", "weight_decay", "nesterov"), "Muon": ()}  # where they are not all options, in order
@@ -133,22 +171,24 @@ _PLACES = {"SGD": ("momentum", "dampening", "weight_decay", "nesterov"), "Muon":
 def _optimizer(name: str, doc: str, **defaults: Any) -> type[Optimizer]:
     """The class of a kind of the library, which has the name in small letters."""
     return type(name, (Optimizer,), {"_kind": name.lower(), "_defaults": defaults, "__doc__": doc, "__qualname__": name,
-                                "_places": _PLACES.get(name, tuple(defaults))})
+                                "_places": _PLACES.get(name, tuple(defaults)), "_lr": {"SGD": None, "RMSprop": 0.01}.get(name, 0.001)})
 
 
-AdamW = _optimizer("AdamW", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
-Lion = _optimizer("Lion", "Lion (arXiv 2302.06675).", betas=(0.9, 0.99), weight_decay=0.0)
+# What PyTorch has besides, and is off, is printed as PyTorch prints it.
+AdamW = _optimizer("AdamW", "AdamW (arXiv 1711.05101).", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False, foreach=None,
+                   maximize=False, capturable=False)
+Lion = _optimizer("Lion", "Lion (arXiv 2302.06675).", betas=(0.9, 0.99), weight_decay=0)
 Muon = _optimizer("Muon", "Muon, with AdamW for what is no matrix.", momentum=0.95, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
-SGD = _optimizer("SGD", "Stochastic gradient descent.", momentum=0.0, weight_decay=0.0, nesterov=False)
-RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False)
+SGD = _optimizer("SGD", "Stochastic gradient descent.", momentum=0, dampening=0, weight_decay=0, nesterov=False, maximize=False,
+                 foreach=None, differentiable=False)
+RMSprop = _optimizer("RMSprop", "RMSprop.", alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, foreach=None,
+                     maximize=False, differentiable=False)
 
 
 class Adam(AdamW):  # type: ignore[misc, valid-type]
     """Adam (arXiv 1412.6980). Weight decay is added to the gradient."""
 
-    def __init__(self, params: Any, lr: float = 0.001, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
-                 **options: Any) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, **options)
+    _defaults = {**AdamW._defaults, "weight_decay": 0, "differentiable": False, "fused": False}
 
     def _part(self, group: dict[str, Any], assembly: Any) -> Any:
         return super()._part({**group, "weight_decay": 0.0}, assembly)
@@ -171,7 +211,7 @@ class Adam(AdamW):  # type: ignore[misc, valid-type]
 def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:
     """The kind, all its options as numbers, and that vectors do not decay. Raises Error for others."""
     kinds = {made._kind: made._defaults for made in (AdamW, Lion, Muon, SGD, RMSprop)}
-    if kind not in kinds or set(options) - set(kinds[kind]):
+    if kind not in kinds or _unknown(options, kinds[kind]):
         raise Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
     return kind, _numbers({**kinds[kind], **options}), False
 

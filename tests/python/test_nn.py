@@ -220,7 +220,7 @@ class Optimizers(unittest.TestCase):
         optimizer = optim.AdamW([w], lr=0.1)
         w.grad = gradus.ones(2)
         optimizer.step()
-        state = {k: v.clone() for k, v in optimizer.state_dict().items()}
+        state = copy.deepcopy(optimizer.state_dict())
         kept = w.detach().clone()
         optimizer.step()
         after = w.tolist()
@@ -234,8 +234,9 @@ class Optimizers(unittest.TestCase):
             optim.AdamW([w], momentum=0.9)
         other = optim.AdamW([gradus.tensor(after).requires_grad_()], lr=0.1, weight_decay=0.5)
         other.load_state_dict(again.state_dict())
-        again.param_groups[0]["weight_decay"] = 0.5  # from the same state
-        for optimizer in (again, other):
+        self.assertEqual(other.param_groups[0]["weight_decay"], 0.01)  # the options are part of the state
+        for optimizer in (again, other):  # from the same state
+            optimizer.param_groups[0]["weight_decay"] = 0.5
             optimizer.param_groups[0]["params"][0].grad = gradus.ones(2)
             optimizer.step()
         self.assertEqual(w.tolist(), other.param_groups[0]["params"][0].tolist())

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 from .. import _core
 from .._core import Tensor
 from .._missing import missing
-from .._module import Layer, Module, layer, options_of
+from .._module import Layer, Module, converted, layer, options_of
 from .._types import Parameter
 from . import functional, utils
 from .utils import clip_grad_norm_
@@ -219,8 +219,57 @@ class ModuleList(Module, list[Any]):
 
     def append(self, module: Module) -> ModuleList:  # type: ignore[override]
         """Adds one at the end. Returns itself."""
-        super().append(module)
+        super().append(self._item(module))
         return self
+
+    def _item(self, value: Any) -> Any:
+        return value
+
+
+class ParameterDict(ModuleDict):
+    """A dictionary of parameters; tensors become parameters."""
+
+    def __init__(self, parameters: Any = ()) -> None:
+        super().__init__({name: _as_parameter(x) for name, x in dict(parameters).items()})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, _as_parameter(value))
+
+    def _own_parameters(self) -> list[tuple[str, Any]]:
+        return list(self.items())
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        yield from self._own_parameters()
+
+    def _convert(self, dtype: Any) -> None:
+        self.update({name: converted(value, dtype) for name, value in self.items()})
+
+    def extra_repr(self) -> str:
+        shown = ((name, "x".join(map(str, x.shape))) for name, x in self._own_parameters())
+        kind = "Parameter containing: [torch.FloatTensor of size {}]" if isinstance(self, dict) else "Parameter containing: [torch.float32 of size {}]"
+        return "\n".join(f"  ({name}): {kind.format(size)}" for name, size in shown)
+
+
+class ParameterList(ModuleList):
+    """A list of parameters, named 0, 1, ...; tensors become parameters."""
+
+    def __init__(self, values: Any = ()) -> None:
+        super().__init__(_as_parameter(x) for x in values)
+
+    def _item(self, value: Any) -> Any:
+        return _as_parameter(value)
+
+    def _own_parameters(self) -> list[tuple[str, Any]]:
+        return [(str(i), value) for i, value in enumerate(self)]
+
+    def _convert(self, dtype: Any) -> None:
+        self[:] = [converted(value, dtype) for value in self]
+
+    extra_repr = ParameterDict.extra_repr  # type: ignore[assignment]
+
+
+def _as_parameter(x: Any) -> Any:
+    return Parameter(x) if isinstance(x, Tensor) and not isinstance(x, Parameter) else x
 
 
 class Sequential(ModuleDict):

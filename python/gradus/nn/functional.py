@@ -37,8 +37,8 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between x1 and x2, along dim."""
-    cosine = (x1 * x2).sum(dim) / (_core.norm(x1, 2, dim).clamp(min=eps) * _core.norm(x2, 2, dim).clamp(min=eps))
-    return _core._named(cosine, "SumBackward1")
+    first, second = (x / _core.norm(x, 2, dim, True).clamp(min=eps) for x in (x1, x2))
+    return _core._named((first * second).sum(dim), "SumBackward1")
 
 
 class _BinaryCrossEntropy(autograd.Function):

@@ -9,6 +9,7 @@ A name that is not here raises an AttributeError that says which is the nearest.
 """
 from __future__ import annotations
 
+import abc
 import builtins
 import functools
 import importlib
@@ -60,8 +61,22 @@ class _Linalg:
 
 
 linalg = _Linalg()
+
+
+class Module(gradus.nn.Module, metaclass=abc.ABCMeta):
+    """torch.nn.Module: modules in ordinary lists and dictionaries are not its own, as in PyTorch."""
+
+    _finds_lists = False
+
+    @classmethod
+    def __subclasshook__(cls, other: Any) -> Any:  # the library's layers are modules
+        return cls is Module and issubclass(other, gradus.nn.Module) or NotImplemented
+
+
+nn = types.ModuleType(f"{__name__}.nn", nn.__doc__)
+vars(nn).update({name: value for name, value in vars(gradus.nn).items() if not name.startswith("__") or name == "__getattr__"}, Module=Module)
 svd = lambda input: (lambda u, s, vh: (u, s, vh.mT))(*linalg.svd(input, full_matrices=False))
-inverse, det = linalg.inv, linalg.det
+inverse, det = lambda input: linalg.inv(input), lambda input: linalg.det(input)
 for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
                      "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
