@@ -84,7 +84,7 @@ void set_error(const Error& e) {
                   : dynamic_cast<const PlaceError*>(&e) || std::ranges::any_of(kOfPlaces, is_in)
                       ? all.place_error
                   : std::ranges::any_of(kOfValues, is_in) ? all.value_error
-                                                           : all.error,
+                                                          : all.error,
                   e.what());
 }
 

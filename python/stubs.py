@@ -173,6 +173,8 @@ def main(folder):
     for name, other in ALIASES.items():
         write(folder, f"gradus.{name}", f"from gradus.{other} import *\n", name == "torch.nn")
     write(folder, "gradus.torch.utils", "from gradus import data as data\n", True)
+    write(folder, "gradus.torch.utils.checkpoint", "from gradus import checkpoint as checkpoint\n")
+    write(folder, "gradus.torch.testing", "from gradus.torch import assert_close as assert_close\n")
     pathlib.Path(folder, "gradus", "py.typed").write_text("")
 
 

@@ -375,7 +375,13 @@ def _drawn(name: str) -> Callable[..., Tensor]:
     return fill
 
 
-_scatter = Tensor.scatter_
+_scatter, _strides = Tensor.scatter_, Tensor.stride
+
+
+def _stride(self: Tensor, dim: Optional[int] = None) -> Any:
+    """The elements from one to the next along each dimension, or along one."""
+    strides = _strides(self)
+    return strides if dim is None else strides[_wrapped(dim, self.dim())]
 
 
 def _scatter_value(self: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
@@ -396,7 +402,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "index_fill_": _put, "index_copy_": _put, "index_fill": lambda self, *args: _put(self.clone(), *args),
     "index_copy": lambda self, *args: _put(self.clone(), *args),
     "fill_diagonal_": lambda self, value: self.masked_fill_(_core.eye(*self.shape) == 1, value),
-    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique, "inner": inner,
+    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique, "inner": inner, "stride": _stride,
     "uniform_": _drawn("_uniform"), "normal_": _drawn("_normal"), "exponential_": _drawn("_exponential"),
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)

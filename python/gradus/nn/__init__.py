@@ -154,7 +154,7 @@ for _name, _operation, _inputs, _defaults in [
         ("ReLU", _core.relu, 1, {}), ("GELU", _core.gelu, 1, {}), ("SiLU", _core.silu, 1, {}), ("Tanh", _core.tanh, 1, {}),
         ("Sigmoid", _core.sigmoid, 1, {}), ("Mish", _core.mish, 1, {}), ("Softplus", _core.softplus, 1, {}),
         ("LeakyReLU", functional.leaky_relu, 1, {}), ("ELU", functional.elu, 1, {}), ("LogSigmoid", functional.logsigmoid, 1, {}),
-        ("Softmax", _core.softmax, 1, {"dim": -1}), ("LogSoftmax", _core.log_softmax, 1, {"dim": -1}),
+        ("Softmax", functional.softmax, 1, {}), ("LogSoftmax", functional.log_softmax, 1, {}),
         ("Flatten", _core.flatten, 1, {"start_dim": 1}), ("CrossEntropyLoss", _core.cross_entropy, 2, {}),
         ("NLLLoss", _core.nll_loss, 2, {}), ("MSELoss", _core.mse_loss, 2, {}), ("L1Loss", _core.l1_loss, 2, {}),
         ("SmoothL1Loss", _core.smooth_l1_loss, 2, {}), ("HuberLoss", _core.huber_loss, 2, {}), ("KLDivLoss", _core.kl_div, 2, {}),

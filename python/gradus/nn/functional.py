@@ -7,7 +7,21 @@ from .. import _core, autograd
 from .._core import Tensor
 from .._missing import missing
 
-globals().update({name: getattr(_core, name) for name in [*_core._functional, *"log_softmax sigmoid softmax tanh".split()]})
+globals().update({name: getattr(_core, name) for name in [*_core._functional, *"sigmoid tanh".split()]})
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """e^input / sum(e^input) along dim. Without dim, as in PyTorch, along dimension 0 of one or three dimensions, else 1."""
+    return _core.softmax(input, _usual_dim(input) if dim is None else dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax()."""
+    return _core.log_softmax(input, _usual_dim(input) if dim is None else dim, dtype)
+
+
+def _usual_dim(input: Tensor) -> int:
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -77,7 +77,22 @@ nn = types.ModuleType(f"{__name__}.nn", nn.__doc__)
 vars(nn).update({name: value for name, value in vars(gradus.nn).items() if not name.startswith("__") or name == "__getattr__"}, Module=Module)
 svd = lambda input: (lambda u, s, vh: (u, s, vh.mT))(*linalg.svd(input, full_matrices=False))
 inverse, det = lambda input: linalg.inv(input), lambda input: linalg.det(input)
-for _name, _part in {"autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
+
+
+def assert_close(actual: Any, expected: Any, *, rtol: Any = None, atol: Any = None) -> None:
+    """Raises AssertionError unless allclose() holds; the tolerances are PyTorch's for the dtype."""
+    actual, expected = gradus.as_tensor(actual), gradus.as_tensor(expected)
+    usual = {float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}.get(actual.dtype, (0.0, 0.0))
+    tolerances = [given if given is not None else own for given, own in zip((rtol, atol), usual)]
+    if actual.shape != expected.shape or actual.dtype is not expected.dtype or not gradus.allclose(actual, expected, *tolerances):
+        raise AssertionError(f"Tensor-likes are not close: {actual} and {expected}")
+
+
+testing = types.ModuleType(f"{__name__}.testing", "torch.testing: assert_close.")
+testing.assert_close = assert_close  # type: ignore[attr-defined]
+utils.checkpoint = types.ModuleType(f"{__name__}.utils.checkpoint", "torch.utils.checkpoint: checkpoint.")  # type: ignore[attr-defined]
+utils.checkpoint.checkpoint = lambda function, *inputs, use_reentrant=True: autograd.checkpoint(function, *inputs)  # type: ignore[attr-defined]
+for _name, _part in {"testing": testing, "utils.checkpoint": utils.checkpoint, "autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
                      "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
     sys.modules[f"{__name__}.{_name}"] = _part

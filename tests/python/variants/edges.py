@@ -8,6 +8,7 @@ import warnings
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 torch.manual_seed(0)
 warnings.simplefilter("ignore")
@@ -151,3 +152,11 @@ state = generator.get_state()
 drawn = torch.rand(2, generator=generator)
 generator.set_state(state)
 print(torch.equal(drawn, torch.rand(2, generator=generator)))
+
+grid = torch.arange(24.0).view(2, 3, 4) / 7
+print(F.softmax(grid), F.softmax(grid[0]), F.log_softmax(grid[0, 0]), nn.Softmax()(grid), nn.Softmax(), nn.LogSoftmax(dim=-1), F.softmax(grid, -1, dtype=torch.float64).dtype)
+torch.testing.assert_close(grid, grid + 1e-7)
+raises(AssertionError, lambda: torch.testing.assert_close(grid, grid + 1e-2))
+again = torch.ones(3, requires_grad=True)
+checkpoint(lambda a: (a * a).sum(), again).backward()
+print(again.grad, grid.stride(), grid.stride(0), grid.mT.stride(-1))
