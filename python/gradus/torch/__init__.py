@@ -226,8 +226,8 @@ polar = lambda abs, angle: complex(abs * angle.cos(), abs * angle.sin())
 cosine_similarity = nn.functional.cosine_similarity
 is_tensor, get_default_dtype = lambda x: isinstance(x, Tensor), lambda: float32
 use_deterministic_algorithms = lambda mode, warn_only=False: None
-inference_mode = gradus.no_grad
-cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=manual_seed, manual_seed_all=manual_seed)
+inference_mode = lambda mode=True: autograd.no_grad(not mode and _core.is_grad_enabled())
+cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=lambda seed: None, manual_seed_all=lambda seed: None)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),
                                  mkl=types.SimpleNamespace(is_available=lambda: _masks == "mkl"),
                                  cuda=types.SimpleNamespace(is_available=lambda: False), cudnn=types.SimpleNamespace())
