@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/products/attention.hpp"
 
 namespace gradus::nn {
 namespace {
@@ -33,24 +34,6 @@ void check_input(const Tensor& x, int64_t d_in, int64_t context_length) {
 Tensor scores_along(const Tensor& q, const Tensor& k, bool scaled, int64_t row_dim, int64_t col_dim) {
   const Tensor scores = matmul(q, k.transpose(row_dim, col_dim));
   return scaled ? scores / std::sqrt(static_cast<double>(k.size(col_dim))) : scores;
-}
-
-// (..., T, C) -> (..., nh, T, hs)
-Tensor split_heads(const Tensor& x, int64_t num_heads) {
-  if (num_heads == 1) return x;
-  Shape shape(x.shape().begin(), x.shape().end() - 1);
-  shape.push_back(num_heads);
-  shape.push_back(x.size(-1) / num_heads);
-  return x.reshape(shape).transpose(-3, -2);
-}
-
-// (..., nh, T, hs) -> (..., T, C)
-Tensor join_heads(const Tensor& x, int64_t num_heads) {
-  if (num_heads == 1) return x;
-  Shape shape(x.shape().begin(), x.shape().end() - 3);
-  shape.push_back(x.size(-2));
-  shape.push_back(num_heads * x.size(-1));
-  return x.transpose(-3, -2).reshape(shape);
 }
 
 }  // namespace
@@ -103,14 +86,16 @@ Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator*
     fail("self_attention", "mask_on must be scores or weights with a mask, got nothing and a mask of shape ",
          mask.shape(), ".");
   const int64_t nh = options_.num_heads;
-  const Tensor queries = point("q", split_heads(W_query(x), nh));
-  const Tensor keys = point("k", split_heads(W_key(x), nh));
-  const Tensor values = point("v", split_heads(W_value(x), nh));
+  const auto split = [nh](const Tensor& y) { return nh == 1 ? y : split_heads(y, nh); };
+  const Tensor queries = point("q", split(W_query(x)));
+  const Tensor keys = point("k", split(W_key(x)));
+  const Tensor values = point("v", split(W_value(x)));
 
   const Tensor scores =
       point("scores", scores_along(queries, keys, options_.scaled, options_.row_dim, options_.col_dim));
   const Tensor weights = drop(point("pattern", attention_weights(scores, mask, options_)), dropout);
-  const Tensor context = point("context", join_heads(matmul(weights, values), nh));
+  const Tensor heads = matmul(weights, values);
+  const Tensor context = point("context", nh == 1 ? heads : merge_heads(heads));
   return output(out ? (*out)(context) : context);
 }
 

@@ -105,7 +105,10 @@ Tensor composed_weights(double scale, const Tensor& hidden, const Tensor& q, con
 }
 
 Tensor split_heads(const Tensor& x, int64_t n_head) {
-  return x.reshape({x.size(0), x.size(1), n_head, x.size(2) / n_head}).transpose(1, 2);
+  Shape shape(x.shape().begin(), x.shape().end() - 1);
+  shape.push_back(n_head);
+  shape.push_back(x.size(-1) / n_head);
+  return x.reshape(shape).transpose(-3, -2);
 }
 
 Heads split_parts(const Tensor& qkv, int64_t n_head) {
@@ -114,7 +117,10 @@ Heads split_parts(const Tensor& qkv, int64_t n_head) {
 }
 
 Tensor merge_heads(const Tensor& x) {
-  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+  Shape shape(x.shape().begin(), x.shape().end() - 3);
+  shape.push_back(x.size(-2));
+  shape.push_back(x.size(-3) * x.size(-1));
+  return x.transpose(-3, -2).reshape(shape);
 }
 
 Tensor hidden_keys(const AttentionOptions& options, int64_t T, int64_t S) {

@@ -21,11 +21,11 @@ struct Heads {
   Tensor q, k, v;  // (B, nh, T or S, hs)
 };
 
-/// (B, T, C) -> (B, nh, T, hs) in public ops.
+/// (..., T, C) -> (..., nh, T, hs) in public ops.
 Tensor split_heads(const Tensor& x, int64_t n_head);
 /// (B, T, 3 C) -> q, k and v.
 Heads split_parts(const Tensor& qkv, int64_t n_head);
-/// (B, nh, T, hs) -> (B, T, C) in public ops.
+/// (..., nh, T, hs) -> (..., T, C) in public ops.
 Tensor merge_heads(const Tensor& x);
 
 }  // namespace gradus
