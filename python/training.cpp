@@ -113,10 +113,12 @@ py::dict fit(const std::shared_ptr<nn::Module>& module,
   {
     const py::gil_scoped_release unlocked;
     train::Trainer trainer(*module, std::move(recipe));
-    if (folder.empty())
+    if (folder.empty()) {
       while (trainer.steps_done() < loop.steps && !stops()) observer.on_step(trainer.step());
-    else
+      if (!held_out.empty()) report.val_loss = train::mean_loss(*module, trainer.recipe().loss, held_out);
+    } else {
       report = train::fit(trainer, folder, held_out, observer);
+    }
     report.steps = trainer.steps_done();
   }
   return py::dict("steps"_a = report.steps, "val_loss"_a = report.val_loss,

@@ -110,8 +110,10 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
     loss(model, x, y) is a mean over the targets; batches(batch) draws (x, y) with the default random stream, which the
     run owns meanwhile. In a folder the run is saved, and the same call resumes it with the same bits; Ctrl-C saves after
     the step, then raises KeyboardInterrupt; a second one raises it at once. optimizer: (kind, options), as ("adamw", {"weight_decay": 0.1}). lr(step): the rate.
-    loop: steps, batch, accum, micro, clip, seed, ema, eval_every, patience, save_every, keep.
+    loop: steps, batch, accum, micro, clip, seed; with a folder, also ema, eval_every, patience, save_every and keep.
     """
+    if not folder and (unused := {"ema", "eval_every", "patience", "save_every", "keep"} & set(loop)):
+        raise TypeError(f"fit() needs a folder for {', '.join(sorted(unused))}")
     def call(batch: Any, training: bool) -> Tensor:
         if model.training != training:
             model.train(training)

@@ -289,6 +289,11 @@ class Training(unittest.TestCase):
         seen = []
         gradus.fit(model, loss, batch, steps=30, optimizer=("muon", {"momentum": 0.9}), on_step=seen.append, batch=16, lr=0.01)
         self.assertLess(seen[-1]["loss"], 0.7 * seen[0]["loss"])
+        held_out = [batch(8), batch(8)]
+        report = gradus.fit(model, loss, batch, steps=1, validation=held_out, batch=8)
+        self.assertAlmostEqual(report["val_loss"], sum(loss(model.eval(), *one).item() for one in held_out) / 2, places=6)
+        with self.assertRaisesRegex(TypeError, "needs a folder for ema, keep"):
+            gradus.fit(model, loss, batch, steps=1, keep=1, ema=0.9)
         with self.assertRaisesRegex(TypeError, "no option 'stepz'"):
             gradus.fit(model, loss, batch, stepz=3)
         with self.assertRaisesRegex(Error, "got adamw with {'momentum': 0.9}"):
