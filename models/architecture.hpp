@@ -39,12 +39,11 @@ struct DecoderCost {
 };
 
 struct Architecture {
-  std::string_view name;            ///< for --arch
-  std::string_view parts;           ///< for the help of --arch
-  Positions positions;              ///< the position encoding
-  bool has_bias = false;            ///< default of DecoderConfig::bias
-  std::vector<Preset> presets;      ///< the smallest first
-  AttentionVariant attention = {};  ///< default of DecoderConfig::attention
+  std::string_view name;        ///< for --arch
+  std::string_view parts;       ///< for the help of --arch
+  Positions positions;          ///< the position encoding
+  bool has_bias = false;        ///< default of DecoderConfig::bias
+  std::vector<Preset> presets;  ///< the smallest first
   /// Whether norms multiply by 1 + weight, and outputs of attention and MLP are normalised too, as in Gemma.
   bool has_outer_norms = false;
 
@@ -60,6 +59,7 @@ struct Architecture {
 
   /// Parts of the names of modules: GPT-2's and its own. See own_name().
   std::vector<std::pair<std::string_view, std::string_view>> names = {};
+  AttentionVariant attention = {};  ///< default of DecoderConfig::attention
 };
 
 /// A model of type M, for Architecture::make.

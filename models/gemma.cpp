@@ -113,7 +113,6 @@ const Architecture& gemma() {
                     .n_kv_head = 1,
                     .attention = kGemmaAttention},
                    0}},
-      .attention = kGemmaAttention,
       .has_outer_norms = true,
       .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
         return std::make_unique<RotaryDecoder<GemmaBlock>>(config, init, norms_of(config),
@@ -129,7 +128,8 @@ const Architecture& gemma() {
                 {".ln_1.", ".input_layernorm."},
                 {".ln_2.", ".pre_feedforward_layernorm."},
                 {".attn.c_proj.", ".attn.o_proj."},
-                {".attn.", ".self_attn."}}};
+                {".attn.", ".self_attn."}},
+      .attention = kGemmaAttention};
   return row;
 }
 
