@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ranks.sh PROGRAM MPIRUN: trains on one process and on two and four ranks, and compares files and losses; resumes with another
-# number of ranks; runs --minutes, --wire bf16 and --profile on ranks; and checks that a rank with another text ends the run
-# with one line.
+# number of ranks; runs --minutes, --wire bf16 and --profile on ranks, whose number a config file may give; and checks that a rank
+# with another text ends the run with one line.
 set -euo pipefail
 program=$(readlink -f "$1")
 export GRADUS_MPIRUN=$2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -36,7 +36,8 @@ same again
 learned() { awk -v loss="$(loss "$1")" 'BEGIN { exit !(loss > 0 && loss < 3) }' || { echo "$1 must learn" && exit 1; }; }
 go wire --ranks 2 --wire bf16 --lr 1e-2 && learned wire
 timeout 60 "$program" train --text a.txt --minutes 0.05 --micro 2 --ranks 2 --quiet --out minutes && learned minutes
-go profile --ranks 2 --profile trace.json --profile-after 2 --profile-steps 3
+echo 'ranks = 2' >two.toml
+go profile --config two.toml --profile trace.json --profile-after 2 --profile-steps 3
 grep -q '"to rank 0".*"pid":2' trace.json
 
 cat >rank.sh <<END
