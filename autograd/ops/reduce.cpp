@@ -14,25 +14,15 @@ using kernels::Reduce;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Non-negative and without repeats; all of them if none are given.
-Dims wrap_dims(std::string_view op, const Dims& dims, int n) {
-  Dims wrapped;
-  if (dims.empty())
-    for (int d = 0; d < n; ++d) wrapped.push_back(d);
-  bool seen[kMaxDims] = {};
-  for (const int64_t d : dims) {
-    const int w = wrap_dim(op, d, n);
-    if (seen[w]) fail(op, "each dim may be given once, got ", Shape(dims), ".");
-    seen[w] = true;
-    if (n > 0) wrapped.push_back(w);
-  }
-  return wrapped;
-}
-
-// The input's shape and its reduced dimensions, with which a rule undoes a reduction.
+// The input's shape and its reduced dimensions, all if none are given, with which a rule undoes a reduction.
 struct Reduced {
-  Reduced(const Tensor& x, const Dims& dims) : shape(x.shape()) {
-    for (const int64_t d : dims) mask |= 1U << d;
+  Reduced(std::string_view op, const Tensor& x, const Dims& given) : shape(x.shape()) {
+    if (given.empty()) mask = (1U << x.dim()) - 1;
+    for (const int64_t d : given) {
+      const int wrapped = wrap_dim(op, d, x.dim());
+      if (is_reduced(wrapped)) fail(op, "each dim may be given once, got ", Shape(given), ".");
+      mask |= 1U << wrapped;
+    }
   }
   bool is_reduced(int d) const { return (mask >> d & 1U) != 0; }
   Shape kept() const {
@@ -65,17 +55,14 @@ void trace_dims(const Reduced& r, const More&... more) {
 
 Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, bool keepdim) {
   check_defined(op.name, x);
-  const Dims wrapped = wrap_dims(op.name, dims, x.dim());
-  for (const int64_t d : wrapped)
-    if (x.shape()[static_cast<int>(d)] == 0)
-      fail(op.name, "needs values to choose from, got shape ", x.shape(), ".");
-  const Reduced r(x, wrapped);
+  const Reduced r(op.name, x, dims);
+  if (r.count() == 0) fail(op.name, "needs values to choose from, got shape ", x.shape(), ".");
   const auto pull = [r, x = Saved(x)](const Tensor& gy, const Tensor& y) {
     const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
     return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
   };
   trace_dims(r);
-  return record(op, raw::reduce(kernel, x, wrapped, keepdim), {{x, pull}});
+  return record(op, raw::reduce(kernel, x, r.dims(), keepdim), {{x, pull}});
 }
 
 // The largest or smallest of all. Unlike in amax, if it is NaN, the elements that are NaN share the gradient.
@@ -153,22 +140,21 @@ std::vector<Tensor> composed_gradients(const Tensor& gh, const Tensor& a, const 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   check_defined("sum", x);
   if (x.dtype() == DType::boolean) return sum(x.to(DType::int64), dims, keepdim);
-  const Dims wrapped = wrap_dims("sum", dims, x.dim());
-  const Reduced r(x, wrapped);
+  const Reduced r("sum", x, dims);
   trace_dims(r);
-  return record("sum", raw::reduce(Reduce::sum, x, wrapped, keepdim),
+  return record("sum", raw::reduce(Reduce::sum, x, r.dims(), keepdim),
                 {{x, [r](const Tensor& gy) { return gy.reshape(r.kept()).expand(r.shape); }}});
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   check_floating("mean", x);
-  const int64_t count = Reduced(x, wrap_dims("mean", dims, x.dim())).count();
+  const int64_t count = Reduced("mean", x, dims).count();
   return mean_of(sum(x, dims, keepdim), count);
 }
 
 Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   check_floating("var", x);
-  const Reduced r(x, wrap_dims("var", dims, x.dim()));
+  const Reduced r("var", x, dims);
   const auto divisor = static_cast<double>(r.count() - correction);
   const Tensor deviation = centred(x.detach(), dims);
   Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
@@ -181,9 +167,8 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
 
 Tensor stddev(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   check_floating("stddev", x);
-  const Dims wrapped = wrap_dims("stddev", dims, x.dim());
-  const auto divisor = static_cast<double>(Reduced(x, wrapped).count() - correction);
-  return norm(centred(x, wrapped), 2, wrapped, keepdim) / std::sqrt(std::max(divisor, 0.0));
+  const auto divisor = static_cast<double>(Reduced("stddev", x, dims).count() - correction);
+  return norm(centred(x, dims), 2, dims, keepdim) / std::sqrt(std::max(divisor, 0.0));
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -243,7 +228,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   check_floating("logsumexp", x);
-  const Reduced r(x, wrap_dims("logsumexp", dims, x.dim()));
+  const Reduced r("logsumexp", x, dims);
   // The reduced dimensions become the last ones, and then one packed row.
   Dims order;
   Shape squeezed;
@@ -270,7 +255,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   check_floating("norm", x);
   if (p == kInfinity) return amax(abs(x), dims, keepdim);
   if (p == -kInfinity) return amin(abs(x), dims, keepdim);
-  const Reduced r(x, wrap_dims("norm", dims, x.dim()));
+  const Reduced r("norm", x, dims);
   const auto pull = [x = Saved(x), r, p](const Tensor& gy, const Tensor& y) {
     if (p == 0) return zeros(r.shape, gy.dtype());
     const Tensor g = gy.reshape(r.kept()), whole = y.reshape(r.kept()), none = eq(whole, 0.0);
