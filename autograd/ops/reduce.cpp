@@ -77,9 +77,9 @@ ValuesAndIndices at(const Tensor& x, const Tensor& index, int64_t dim, bool keep
                  : ValuesAndIndices{values.squeeze(dim), index.squeeze(dim)};
 }
 
-// kernel(rows, cols, out, inputs...) on packed rows along `dim` of equally shaped inputs.
-template <class Kernel, class... Others>
-Tensor by_rows(std::string_view op, int dim, Kernel kernel, const Tensor& first, const Others&... others) {
+// A loop of SoftmaxLoops, which choose(loops) gives, on packed rows along `dim` of equally shaped inputs.
+template <class Choose, class... Others>
+Tensor by_rows(std::string_view op, int dim, Choose choose, const Tensor& first, const Others&... others) {
   const bool last = dim >= first.dim() - 1;
   const auto rows_of = [&](const Tensor& t) {
     return raw::contiguous(last ? t.detach() : t.detach().transpose(dim, -1));
@@ -88,7 +88,8 @@ Tensor by_rows(std::string_view op, int dim, Kernel kernel, const Tensor& first,
   Tensor out = empty(x.shape(), x.dtype());
   const int64_t cols = x.dim() == 0 ? 1 : x.shape().back(), rows = cols == 0 ? 0 : x.numel() / cols;
   dispatch_float(op, x.dtype(), [&]<class T>() {
-    kernel(rows, cols, out.mutable_data<T>(), x.data<T>(), rows_of(others).template data<T>()...);
+    kernels::loop_over_rows(rows, cols, choose(kernels::isa_loops<kernels::SoftmaxLoops<T>>()),
+                            out.mutable_data<T>(), x.data<T>(), rows_of(others).template data<T>()...);
   });
   return last ? out : raw::contiguous(out.transpose(dim, -1));
 }
@@ -193,12 +194,12 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   const auto pull = [d](const Tensor& gy, const Tensor& y) {
     if (!grad_enabled())
       return by_rows(
-          "softmax", d, [](auto... in) { kernels::softmax_grad(in...); }, gy, y);
+          "softmax", d, [](const auto& loops) { return loops.softmax_grad; }, gy, y);
     const Tensor p = gy * y;
     return p - y * sum(p, {d}, /*keepdim=*/true);
   };
   Tensor y = by_rows(
-      "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
+      "softmax", d, [](const auto& loops) { return loops.softmax; }, x);
   autograd::trace_attributes(d);
   return record("softmax", std::move(y), {{x, pull}});
 }
@@ -217,11 +218,11 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   const auto pull = [d](const Tensor& gy, const Tensor& y) {
     if (!grad_enabled())
       return by_rows(
-          "log_softmax", d, [](auto... in) { kernels::log_softmax_grad(in...); }, gy, y);
+          "log_softmax", d, [](const auto& loops) { return loops.log_softmax_grad; }, gy, y);
     return gy - exp(y) * sum(gy, {d}, /*keepdim=*/true);
   };
   Tensor y = by_rows(
-      "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
+      "log_softmax", d, [](const auto& loops) { return loops.log_softmax; }, x);
   autograd::trace_attributes(d);
   return record("log_softmax", std::move(y), {{x, pull}});
 }

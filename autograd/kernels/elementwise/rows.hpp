@@ -17,42 +17,23 @@ namespace gradus::kernels {
 
 template <class T>
 struct SoftmaxLoops {
+  /// y = exp(x - max) / sum exp(x - max); NaN for a row of only -inf or with a +inf.
   void (*softmax)(int64_t cols, T* y, const T* x);
+  /// y = x - logsumexp(x)
   void (*log_softmax)(int64_t cols, T* y, const T* x);
+  /// The log of the sum of exp; -inf for a row of -inf, +inf for one with a +inf.
   T (*logsumexp)(int64_t cols, const T* x);
+  /// gx = y * (gy - sum(gy * y)), y the output of softmax.
   void (*softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
+  /// gx = gy - exp(y) * sum(gy), y the output of log_softmax.
   void (*log_softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
 };
 
-/// y = exp(x - max) / sum exp(x - max) by row; NaN for a row of only -inf or with a +inf. x, y: (rows, cols).
-template <class T>
-void softmax(int64_t rows, int64_t cols, T* y, const T* x) {
-  loop_over_rows(rows, cols, isa_loops<SoftmaxLoops<T>>().softmax, y, x);
-}
-
-/// y = x - logsumexp(x) by row. x, y: (rows, cols).
-template <class T>
-void log_softmax(int64_t rows, int64_t cols, T* y, const T* x) {
-  loop_over_rows(rows, cols, isa_loops<SoftmaxLoops<T>>().log_softmax, y, x);
-}
-
-/// log of the sum of exp by row; -inf for a row of -inf, +inf for one with a +inf. x: (rows, cols) -> (rows).
+/// x: (rows, cols) -> (rows).
 template <class T>
 void logsumexp(int64_t rows, int64_t cols, T* out, const T* x) {
   for_each_row(rows, cols,
                [&](int64_t r) { out[r] = isa_loops<SoftmaxLoops<T>>().logsumexp(cols, x + r * cols); });
-}
-
-/// gx = y * (gy - sum(gy * y)), y the output of softmax. (rows, cols) each.
-template <class T>
-void softmax_grad(int64_t rows, int64_t cols, T* gx, const T* gy, const T* y) {
-  loop_over_rows(rows, cols, isa_loops<SoftmaxLoops<T>>().softmax_grad, gx, gy, y);
-}
-
-/// gx = gy - exp(y) * sum(gy), y the output of log_softmax. (rows, cols) each.
-template <class T>
-void log_softmax_grad(int64_t rows, int64_t cols, T* gx, const T* gy, const T* y) {
-  loop_over_rows(rows, cols, isa_loops<SoftmaxLoops<T>>().log_softmax_grad, gx, gy, y);
 }
 
 template <class T>

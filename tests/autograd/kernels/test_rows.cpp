@@ -73,21 +73,22 @@ TEMPLATE_TEST_CASE("softmax and its relatives at -inf, +inf and NaN", "[rows]", 
                                           {-kInf, -kInf, kNaN},  {kInf, kInf, kNaN},
                                           {-kInf, 2, -kInf},     {-1000, 10000, 10000}};  // fill, first, last
   at_each_level([] {
+    const SoftmaxLoops<T>& loops = isa_loops<SoftmaxLoops<T>>();
     for (const int64_t n : {3, 40})
       for (const auto& [fill, first, last] : kRowsOf) {
         INFO(n << " columns: " << first << ' ' << fill << " ... " << last);
         std::vector<T> x(n, static_cast<T>(fill)), y(n), lse(1);
         x.front() = static_cast<T>(first), x.back() = static_cast<T>(last);
         const plain::Real want = reference::logsumexp(reference::Row<plain::Real>(x.begin(), x.end()));
-        logsumexp(1, n, lse.data(), x.data());
+        lse[0] = loops.logsumexp(n, x.data());
         check_near(lse, [&](int64_t) { return want; });
-        log_softmax(1, n, y.data(), x.data());
+        loops.log_softmax(n, y.data(), x.data());
         check_near(y, [&](int64_t i) { return x[i] - want; });
-        softmax(1, n, y.data(), x.data());
+        loops.softmax(n, y.data(), x.data());
         check_near(y, [&](int64_t i) { return std::exp(x[i] - want); });
         x.back() = static_cast<T>(kInf);
-        softmax(1, n, y.data(), x.data());
-        logsumexp(1, n, lse.data(), x.data());
+        loops.softmax(n, y.data(), x.data());
+        lse[0] = loops.logsumexp(n, x.data());
         CHECK(std::isnan(y.back()));
         CHECK(lse[0] == static_cast<T>(kInf));
       }
@@ -123,13 +124,18 @@ TEST_CASE("cross_entropy keeps its digits where the logits are large", "[rows]")
 TEST_CASE("kernels of rows give the same bits for any number of threads and in place", "[rows]") {
   const int64_t rows = 700, n = 65;
   const auto x = values<float>(rows * n), gy = values<float>(rows * n, 1, 2), w = values<float>(n, 1, 3);
+  const auto by_rows = [&](auto choose, auto*... of) {
+    loop_over_rows(rows, n, choose(isa_loops<SoftmaxLoops<float>>()), of...);
+  };
+  const auto softmax = [](const auto& loops) { return loops.softmax; };
+  const auto softmax_grad = [](const auto& loops) { return loops.softmax_grad; };
   const auto run = [&](int threads) {
     const Threads guard(threads);
     std::vector<std::vector<float>> r(5, std::vector<float>(rows * n));
     std::vector<float> mean(2 * rows), rstd(rows);
-    softmax(rows, n, r[0].data(), x.data());
+    by_rows(softmax, r[0].data(), x.data());
     r[1] = r[0];
-    softmax_grad(rows, n, r[1].data(), gy.data(), r[1].data());
+    by_rows(softmax_grad, r[1].data(), gy.data(), r[1].data());
     layer_norm<float>(rows, n, 1e-5F, r[2].data(), mean.data(), rstd.data(), x.data(), w.data(), w.data());
     r[4].resize(2 * n);
     layer_norm_grad(rows, n, r[3].data(), r[4].data(), r[4].data() + n, gy.data(), x.data(), mean.data(),
@@ -140,10 +146,10 @@ TEST_CASE("kernels of rows give the same bits for any number of threads and in p
     const auto one = run(1), two = run(2);
     for (size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
     auto in_place = x;
-    softmax(rows, n, in_place.data(), in_place.data());
+    by_rows(softmax, in_place.data(), in_place.data());
     CHECK(same_bits(in_place, one[0]));
     std::vector<float> apart(one[0].size());
-    softmax_grad(rows, n, apart.data(), gy.data(), one[0].data());
+    by_rows(softmax_grad, apart.data(), gy.data(), one[0].data());
     CHECK(same_bits(apart, one[1]));
   });
 }
