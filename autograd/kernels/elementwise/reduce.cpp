@@ -135,14 +135,12 @@ void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, i
 // NaN comes before all.
 template <class T, class Before>
 void first_of_rows(int64_t rows, int64_t cols, int64_t* out, const T* x, Before before) {
-  parallel_for(rows, grain_of(kElementsChunk, cols), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T* row = x + r * cols;
-      int64_t best = 0;
-      for (int64_t c = 1; c < cols; ++c)
-        if (before(row[c], row[best]) || (row[c] != row[c] && row[best] == row[best])) best = c;
-      out[r] = best;
-    }
+  for_each_row(rows, cols, [&](int64_t r) {
+    const T* row = x + r * cols;
+    int64_t best = 0;
+    for (int64_t c = 1; c < cols; ++c)
+      if (before(row[c], row[best]) || (row[c] != row[c] && row[best] == row[best])) best = c;
+    out[r] = best;
   });
 }
 
@@ -166,12 +164,8 @@ void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, cons
 }
 
 template <class T>
-void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x) {
-  first_of_rows(rows, cols, out, x, std::greater<T>());
-}
-
-template <class T>
-void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x) {
+void place_of(Reduce extreme, int64_t rows, int64_t cols, int64_t* out, const T* x) {
+  if (extreme == Reduce::max) return first_of_rows(rows, cols, out, x, std::greater<T>());
   first_of_rows(rows, cols, out, x, std::less<T>());
 }
 
@@ -181,23 +175,20 @@ using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 template <class T>
 void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool reverse) {
-  parallel_for(outer * inner, grain_of(kElementsChunk, n), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) {
-      const int64_t first = line / inner * n * inner + line % inner;
-      Total<T> total = 0;
-      for (int64_t k = 0; k < n; ++k) {
-        const int64_t at = first + (reverse ? n - 1 - k : k) * inner;
-        total += x[at];
-        out[at] = static_cast<T>(total);
-      }
+  for_each_row(outer * inner, n, [&](int64_t line) {
+    const int64_t first = line / inner * n * inner + line % inner;
+    Total<T> total = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t at = first + (reverse ? n - 1 - k : k) * inner;
+      total += x[at];
+      out[at] = static_cast<T>(total);
     }
   });
 }
 
 #define GRADUS_INSTANTIATE(T)                                                 \
   template void reduce(Reduce, const Loop<2>&, const Loop<1>&, T*, const T*); \
-  template void argmax(int64_t, int64_t, int64_t*, const T*);                 \
-  template void argmin(int64_t, int64_t, int64_t*, const T*);                 \
+  template void place_of(Reduce, int64_t, int64_t, int64_t*, const T*);       \
   template void cumsum(int64_t, int64_t, int64_t, T*, const T*, bool)
 GRADUS_INSTANTIATE(float);
 GRADUS_INSTANTIATE(double);

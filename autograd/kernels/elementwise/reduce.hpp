@@ -1,4 +1,4 @@
-// Reductions over strided operands, argmax and argmin of rows, and running sums. T: float, double, int64_t.
+// Reductions over strided operands, places of extremes in rows, and running sums. T: float, double, int64_t.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,10 @@ struct ReduceLoops {
 template <class T>
 void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x);
 
-/// The index of the largest or smallest element of each row, the first among equals; the first NaN wins. x:
-/// (rows, cols) -> (rows), both contiguous, cols >= 1.
+/// The index of the largest or smallest element of each row, by `extreme`, the first among equals; the first
+/// NaN wins. x: (rows, cols) -> (rows), both contiguous, cols >= 1.
 template <class T>
-void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x);
-template <class T>
-void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x);
+void place_of(Reduce extreme, int64_t rows, int64_t cols, int64_t* out, const T* x);
 
 /// Running sum along the middle of (outer, n, inner), contiguous, from the end if `reverse`; out may be x.
 template <class T>

@@ -55,8 +55,7 @@ Tensor place_of(kernels::Reduce extreme, std::string_view op, const Tensor& x, i
   if (!shape.empty()) shape[shape.size() - 1] = 1;
   Tensor out = empty(shape, DType::int64);
   dispatch_number(op, x.dtype(), [&]<class T>() {
-    const auto place = extreme == kernels::Reduce::max ? kernels::argmax<T> : kernels::argmin<T>;
-    place(out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
+    kernels::place_of(extreme, out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
   });
   const Tensor index = back_along(out, d);
   return keepdim || x.dim() == 0 ? index : index.squeeze(d);
