@@ -77,7 +77,7 @@ Tensor widened(const Tensor& stored) {
   Tensor wide = empty(stored.shape(), DType::float32);
   float* to = wide.mutable_data<float>();
   if (stored.dtype() == DType::bfloat16) {
-    kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &stored}), to, stored.data<bfloat16>());
+    kernels::convert(loop_over<2>(wide.shape(), {&wide, &stored}), to, stored.data<bfloat16>());
   } else {
     tile_kernels(stored.dtype()).to_floats(0, stored.size(0), stored.size(1), to, stored.raw_data());
   }

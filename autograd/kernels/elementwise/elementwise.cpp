@@ -89,7 +89,6 @@ void binary(Binary op, const Loop<3>& loop, int64_t* out, const int64_t* a, cons
 
 void to_bfloat16(int64_t n, bfloat16* out, const float* x) { convert(loop_over(n), out, x); }
 void from_bfloat16(int64_t n, float* out, const bfloat16* x) { convert(loop_over(n), out, x); }
-void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x) { convert(loop, out, x); }
 
 #define GRADUS_INSTANTIATE(T)                               \
   template void unary(Unary, const Loop<2>&, T*, const T*); \

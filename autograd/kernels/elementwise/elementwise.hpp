@@ -134,9 +134,8 @@ void convert(const Loop<2>& loop, T* out, const S* x) {
 
 /// Rounds to nearest, ties to even; NaN stays NaN. (n) each.
 void to_bfloat16(int64_t n, bfloat16* out, const float* x);
-/// Converts exactly; (n) each, or any strides.
+/// Converts exactly, (n) each.
 void from_bfloat16(int64_t n, float* out, const bfloat16* x);
-void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x);
 
 /// Loops of SwiGLU (Shazeer, "GLU variants improve transformer", arXiv 2002.05202).
 template <class T>
