@@ -26,6 +26,18 @@ bool packed(const Shape& shape, const Shape& strides) {
   return true;
 }
 
+// A tensor outside the graph.
+Tensor made(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype, int64_t offset = 0) {
+  Ref<TensorImpl> impl(new TensorImpl);
+  impl->storage = std::move(storage);
+  impl->offset = offset;
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->dtype = dtype;
+  impl->contiguous = packed(shape, strides);
+  return Tensor(std::move(impl));
+}
+
 }  // namespace
 
 const Shape& Tensor::shape() const { return checked(*this).shape; }
@@ -90,12 +102,7 @@ Tensor empty(const Shape& shape, DType dtype) {
     elements = (shape[0] + kWeightRows - 1) / kWeightRows * tiles_of(shape[1]);
   }
   const int64_t bytes = elements * element_size(dtype);
-  Ref<TensorImpl> impl(new TensorImpl);
-  impl->storage = Ref<Storage>(new Storage(bytes));
-  impl->shape = shape;
-  impl->strides = contiguous_strides(shape);
-  impl->dtype = dtype;
-  return Tensor(std::move(impl));
+  return made(Ref<Storage>(new Storage(bytes)), shape, contiguous_strides(shape), dtype);
 }
 
 Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
@@ -112,14 +119,9 @@ Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtyp
       fail("borrowed", "strides must be at least 0, got ", strides, ". Hint: copy the values.");
     last += std::max<int64_t>(shape[i] - 1, 0) * strides[i];
   }
-  Ref<TensorImpl> impl(new TensorImpl);
-  impl->storage = Ref<Storage>(
-      new Storage(static_cast<std::byte*>(data), (last + 1) * element_size(dtype), std::move(release)));
-  impl->shape = shape;
-  impl->strides = strides;
-  impl->dtype = dtype;
-  impl->contiguous = packed(shape, strides);
-  return Tensor(std::move(impl));
+  auto* const storage =
+      new Storage(static_cast<std::byte*>(data), (last + 1) * element_size(dtype), std::move(release));
+  return made(Ref<Storage>(storage), shape, strides, dtype);
 }
 
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
@@ -127,14 +129,7 @@ Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int
   if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))
     fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
          ", and have no other view. Hint: convert them with to(DType::float32).");
-  Ref<TensorImpl> impl(new TensorImpl);
-  impl->storage = b.storage;
-  impl->offset = offset;
-  impl->shape = shape;
-  impl->strides = strides;
-  impl->dtype = b.dtype;
-  impl->contiguous = packed(shape, strides);
-  return Tensor(std::move(impl));
+  return made(b.storage, shape, strides, b.dtype, offset);
 }
 
 }  // namespace gradus
