@@ -1,36 +1,30 @@
 #include "gradus/autograd/graph/hooks.hpp"
 
-#include <algorithm>
-
 #include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
 
 uint64_t autograd::HookList::add(GradHook hook) {
-  hooks_.push_back({next_id_, std::move(hook)});
+  hooks_.emplace(next_id_, std::move(hook));
   return next_id_++;
 }
 
-void autograd::HookList::remove(uint64_t id) {
-  std::erase_if(hooks_, [id](const Entry& e) { return e.id == id; });
-}
+void autograd::HookList::remove(uint64_t id) { hooks_.erase(id); }
 
 // Hooks may add and remove hooks. The initial ones run unless they were removed; each is held while it runs.
 Tensor autograd::HookList::run(Tensor g, const std::function<std::string()>& what) const {
-  const std::vector<Entry> at_start = hooks_;
-  for (const Entry& entry : at_start) {
-    const bool removed =
-        std::none_of(hooks_.begin(), hooks_.end(), [&](const Entry& e) { return e.id == entry.id; });
-    if (removed) continue;
+  const std::map<uint64_t, GradHook> at_start = hooks_;
+  for (const auto& [id, hook] : at_start) {
+    if (!hooks_.contains(id)) continue;
     const uint64_t before = g.impl()->storage->version();
-    Tensor replaced = entry.hook(g);
+    Tensor replaced = hook(g);
     if (g.impl()->storage->version() != before)
-      fail("register_hook", "hook ", entry.id, " of ", what(),
+      fail("register_hook", "hook ", id, " of ", what(),
            " must not write into the gradient that it is given. Hint: return a new tensor.");
     if (!replaced.defined()) continue;
     if (replaced.shape() != g.shape() || replaced.dtype() != g.dtype())
-      fail("register_hook", "hook ", entry.id, " of ", what(), " must return ", name(g.dtype()), " ",
-           g.shape(), " or nothing, got ", name(replaced.dtype()), " ", replaced.shape(), ".");
+      fail("register_hook", "hook ", id, " of ", what(), " must return ", name(g.dtype()), " ", g.shape(),
+           " or nothing, got ", name(replaced.dtype()), " ", replaced.shape(), ".");
     g = std::move(replaced);
   }
   return g;

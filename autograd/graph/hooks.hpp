@@ -16,11 +16,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "gradus/autograd/tensor/tensor.hpp"
 
@@ -60,12 +60,8 @@ class HookList {
   Tensor run(Tensor g, const std::function<std::string()>& what) const;
 
  private:
-  struct Entry {
-    uint64_t id;
-    GradHook hook;
-  };
   uint64_t next_id_ = 0;
-  std::vector<Entry> hooks_;
+  std::map<uint64_t, GradHook> hooks_;  // by id, in the order of registration
 };
 
 }  // namespace autograd
