@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "gradus/autograd/gradcheck/function.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -114,10 +115,8 @@ class Shrinking {
 
 std::string text(const Tensor& x) {
   const Numbers values = x.to(DType::float64).to_vector<double>();
-  std::string list;
-  for (size_t j = 0; j < std::min(values.size(), kMostShown); ++j)
-    list += concat(j == 0 ? "" : ", ", values[j]);
-  return concat(x.shape(), " [", list, values.size() > kMostShown ? ", ...]" : "]");
+  const auto shown = std::span(values).first(std::min(values.size(), kMostShown));
+  return concat(x.shape(), " [", joined(shown), values.size() > kMostShown ? ", ...]" : "]");
 }
 
 }  // namespace
