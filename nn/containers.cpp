@@ -26,11 +26,7 @@ void ModuleDict::insert_or_assign(const std::string& key, AnyModule module) {
   entries_[at].second = std::move(module);
 }
 
-std::vector<std::string> ModuleDict::keys() const {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) names.push_back(entry.first);
-  return names;
-}
+std::vector<std::string> ModuleDict::keys() const { return column(entries_, &Entry::first); }
 
 std::vector<ModuleDict::Entry>::const_iterator ModuleDict::find(std::string_view key) const {
   return std::find_if(begin(), end(), [&](const Entry& entry) { return entry.first == key; });

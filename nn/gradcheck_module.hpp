@@ -7,33 +7,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
-
-namespace detail {
-
-/// Replaces a module's parameters by the given tensors, in the order of named_parameters(); tied ones by one.
-class ReplaceParameters : public Visitor {
- public:
-  ReplaceParameters(const std::vector<Tensor>& values, size_t first) : values_(values), next_(first) {}
-
- private:
-  void on_parameter(const std::string&, Tensor& parameter, Role) override {
-    const auto [found, is_new] = places_.try_emplace(parameter.impl(), next_);
-    if (is_new) ++next_;
-    parameter = values_.at(found->second);
-  }
-  const std::vector<Tensor>& values_;
-  size_t next_;
-  std::map<const autograd::TensorImpl*, size_t> places_;
-};
-
-}  // namespace detail
 
 /// gradcheck of call(module, inputs) with respect to the floating `inputs` (float64) and all parameters,
 /// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
@@ -53,7 +32,7 @@ GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inp
   }
   const GradcheckFunction f = [&](const std::vector<Tensor>& values) {
     M replaced = copy;
-    detail::ReplaceParameters(values, inputs.size()).start(replaced);
+    detail::replace_parameters(replaced, values, inputs.size());
     return call(replaced, values);
   };
   return gradcheck(f, all, named);

@@ -10,19 +10,6 @@
 #include "gradus/nn/init.hpp"
 
 namespace gradus::nn {
-namespace {
-
-class LinearCollector : public Visitor {
- public:
-  std::vector<std::pair<std::string, Linear*>> layers;
-
- private:
-  void on_module(const std::string& name, Module& module) override {
-    if (auto* const layer = dynamic_cast<Linear*>(&module)) layers.emplace_back(name, layer);
-  }
-};
-
-}  // namespace
 
 LoRA::LoRA(int64_t in_features, int64_t out_features, Generator& generator, const LoRAOptions& options)
     : scale(options.alpha / static_cast<double>(options.rank)), dropout(options.dropout) {
@@ -47,9 +34,11 @@ Tensor LoRA::update() const {
 }
 
 std::vector<std::pair<std::string, Linear*>> linear_layers(Module& module) {
-  LinearCollector found;
-  found.start(module);
-  return std::move(found.layers);
+  std::vector<std::pair<std::string, Linear*>> layers;
+  detail::for_each_module(module, [&](const std::string& name, Module& one) {
+    if (auto* const layer = dynamic_cast<Linear*>(&one)) layers.emplace_back(name, layer);
+  });
+  return layers;
 }
 
 bool is_lora_on(const std::string& pattern, const std::string& name) {

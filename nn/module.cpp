@@ -34,16 +34,6 @@ class Collector : public Visitor {
   std::set<const autograd::TensorImpl*> seen_;
 };
 
-template <class F>
-class ForEachModule : public Visitor {
- public:
-  explicit ForEachModule(F f) : f_(std::move(f)) {}
-
- private:
-  void on_module(const std::string& path, Module& module) override { f_(path, module); }
-  F f_;
-};
-
 /// Puts made(old, is_parameter) in the places of all parameters and buffers; tied ones stay tied.
 template <class F>
 class Replace : public Visitor {
@@ -55,21 +45,21 @@ class Replace : public Visitor {
   void on_buffer(const std::string&, Tensor& buffer) override { replace(buffer, false); }
   void replace(Tensor& place, bool is_parameter) {
     const Tensor old = place;
-    auto [found, is_new] = replaced_.try_emplace(old.impl());
-    if (is_new) {
-      Tensor made = made_(old, is_parameter);
-      if (made.impl() != old.impl()) {
-        if (old.requires_grad() && is_floating(made.dtype())) made.requires_grad_();
-        made.impl()->frozen = old.impl()->frozen;
-      }
-      found->second = {old, made};
-    }
+    const auto [found, is_new] = replaced_.try_emplace(old.impl());
+    if (is_new) found->second = {old, made_(old, is_parameter)};
     place = found->second.second;
   }
 
   F made_;
   std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> replaced_;
 };
+
+/// The tensor in the place of an old one: it requires gradients, or is frozen, as that did.
+Tensor in_place_of(const Tensor& old, Tensor made) {
+  if (old.requires_grad() && is_floating(made.dtype())) made.requires_grad_();
+  made.impl()->frozen = old.impl()->frozen;
+  return made;
+}
 
 /// A remark for summary() on a parameter that is not trained.
 std::string remark(const Tensor& parameter) {
@@ -173,15 +163,16 @@ void Module::zero_grad() {
 }
 
 void Module::train(bool on) {
-  ForEachModule([on](const auto&, Module& m) { m.training_ = on; }).start(*this);
+  detail::for_each_module(*this, [on](const auto&, Module& m) { m.training_ = on; });
 }
 
 void Module::add_watch(const std::shared_ptr<detail::Watch>& watch) {
-  ForEachModule([&](const std::string& path, Module& m) { m.watches_.add(path, watch); }).start(*this);
+  detail::for_each_module(*this, [&](const auto& path, Module& m) { m.watches_.add(path, watch); });
 }
 
 EvaluationMode::EvaluationMode(Module& root) {
-  ForEachModule([this](const auto&, Module& m) { were_training_.emplace_back(&m, m.training_); }).start(root);
+  detail::for_each_module(root,
+                          [this](const auto&, Module& m) { were_training_.emplace_back(&m, m.training_); });
   root.eval();
 }
 
@@ -198,7 +189,7 @@ void Module::to(DType dtype) {
     const DType to = keeps_numbers ? DType::float32 : dtype;
     if (old.dtype() == to || (!is_parameter && !is_floating(old.dtype()))) return old;
     old.impl()->replaced = true;
-    return old.detach().to(to);
+    return in_place_of(old, old.detach().to(to));
   });
 }
 
@@ -206,10 +197,23 @@ void detail::own_tensors(Module& copy) {
   Replace(copy, [](const Tensor& old, bool) {
     if (is_storage(old.dtype())) return old;  // is only read
     Tensor made = raw::clone(old.detach());
-    if (!old.grad().defined()) return made;
-    made.requires_grad_().set_grad(raw::clone(old.grad()));
-    return made;
+    if (old.grad().defined()) made.requires_grad_().set_grad(raw::clone(old.grad()));
+    return in_place_of(old, std::move(made));
   });
+}
+
+void detail::replace_parameters(Module& module, const std::vector<Tensor>& values, size_t first) {
+  Replace(module,
+          [&](const Tensor& old, bool is_parameter) { return is_parameter ? values.at(first++) : old; });
+}
+
+void detail::for_each_module(Module& root, const std::function<void(const std::string&, Module&)>& f) {
+  struct Walk : Visitor {
+    explicit Walk(const std::function<void(const std::string&, Module&)>& call) : f(call) {}
+    void on_module(const std::string& path, Module& module) override { f(path, module); }
+    const std::function<void(const std::string&, Module&)>& f;
+  };
+  Walk(f).start(root);
 }
 
 StateDict Module::state_dict() const {

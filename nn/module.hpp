@@ -22,6 +22,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,14 +110,10 @@ class Visitor {
   Visitor& operator()(std::string_view name, Tensor& parameter, std::optional<Role> role = {});
   /// Lists a child. A role replaces that of all matrices in it: v("lm_head", lm_head, Role::head).
   Visitor& operator()(std::string_view name, Module& child, std::optional<Role> role = {});
-  /// Lists the value, if there is one.
-  template <class T>
-  Visitor& operator()(std::string_view name, std::optional<T>& member, std::optional<Role> role = {}) {
-    return member ? (*this)(name, *member, role) : *this;
-  }
-  /// The same.
-  template <class T>
-  Visitor& operator()(std::string_view name, std::unique_ptr<T>& member, std::optional<Role> role = {}) {
+  /// Lists the value of a std::optional or a std::unique_ptr, if there is one.
+  template <class Holder>
+  requires requires(Holder& holder) { *holder; }
+  Visitor& operator()(std::string_view name, Holder& member, std::optional<Role> role = {}) {
     return member ? (*this)(name, *member, role) : *this;
   }
   /// The items are named name.0, name.1, ...
@@ -236,7 +233,11 @@ class Module {
 
 namespace detail {
 void own_tensors(Module& copy);
-}
+/// Puts values, from `first` on, in the places of the parameters, in the order of named_parameters().
+void replace_parameters(Module& module, const std::vector<Tensor>& values, size_t first);
+/// Calls f for the module, whose path is empty, and for each one below it.
+void for_each_module(Module& root, const std::function<void(const std::string& path, Module& module)>& f);
+}  // namespace detail
 
 /// A copy with parameters and buffers of its own. Their values and gradients, whether they are frozen, and
 /// whether they are tied are as in the original. Weights that are only stored (dtype.hpp), tensors that
