@@ -28,6 +28,19 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
   pass.accumulate_leaves();
 }
 
+std::vector<Tensor> autograd::defined_gradients(const std::vector<Tensor>& outputs,
+                                                const std::vector<Tensor>& inputs,
+                                                const std::vector<Tensor>& cotangents, bool create_graph) {
+  std::vector<Tensor> attached;
+  GradOptions options{.create_graph = create_graph, .retain_graph = true, .allow_unused = true};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    attached.push_back(outputs[i]);
+    options.grad_outputs.push_back(cotangents[i]);
+  }
+  return attached.empty() ? std::vector<Tensor>(inputs.size()) : grad(attached, inputs, options);
+}
+
 // The members of Tensor that concern its gradient.
 
 Tensor& Tensor::requires_grad_(bool on) {

@@ -28,4 +28,11 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs = {},
               bool retain_graph = false, bool create_graph = false);
 
+namespace autograd {
+/// grad() of the outputs that require a gradient, with their cotangents; keeps the graph. Undefined for an
+/// input that no output depends on.
+std::vector<Tensor> defined_gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                      const std::vector<Tensor>& cotangents, bool create_graph);
+}  // namespace autograd
+
 }  // namespace gradus

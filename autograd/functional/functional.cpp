@@ -63,19 +63,7 @@ Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& outputs,
                               const std::vector<Tensor>& v, const std::vector<Tensor>& inputs,
                               const DerivativeOptions& options) {
-  std::vector<Tensor> ys, cotangents;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].requires_grad()) continue;
-    ys.push_back(outputs[i]);
-    cotangents.push_back(v[i]);
-  }
-  std::vector<Tensor> g(inputs.size());
-  if (!ys.empty())
-    g = grad(ys, inputs,
-             {.grad_outputs = cotangents,
-              .create_graph = options.create_graph,
-              .retain_graph = true,
-              .allow_unused = true});
+  std::vector<Tensor> g = autograd::defined_gradients(outputs, inputs, v, options.create_graph);
   for (size_t i = 0; i < g.size(); ++i) {
     if (!g[i].defined() && options.strict)
       fail(op, "every output must depend on every input (strict), got none that depends on input ", i, ".");

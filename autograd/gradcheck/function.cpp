@@ -47,15 +47,7 @@ bool agree(const Numbers& a, const Numbers& b, double least) {
 
 std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                               const std::vector<Tensor>& cotangents, bool create_graph) {
-  std::vector<Tensor> attached;
-  GradOptions options{.create_graph = create_graph, .retain_graph = true, .allow_unused = true};
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].requires_grad()) continue;
-    attached.push_back(outputs[i]);
-    options.grad_outputs.push_back(cotangents[i]);
-  }
-  std::vector<Tensor> result(inputs.size());
-  if (!attached.empty()) result = grad(attached, inputs, options);
+  std::vector<Tensor> result = autograd::defined_gradients(outputs, inputs, cotangents, create_graph);
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(inputs[i].shape(), inputs[i].dtype());
   return result;
