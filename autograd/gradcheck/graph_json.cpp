@@ -115,27 +115,22 @@ std::string check_json(const CheckedGraph& graph, size_t leaves) {
 // The values and gradients at the vertices of a graph.
 struct Vertices {
   Vertices(const Tensor& y, const LeafNames& names) : graph({y}, names) {
-    nodes = graph.leaves;
-    nodes.insert(nodes.end(), graph.ops.begin(), graph.ops.end());
-    for (const Node* node : nodes) {
-      ids.emplace(node, ids.size());
+    for (const Node* node : graph.nodes) {
       tensors.push_back(autograd::tensor_at(*node));
       values.push_back(autograd::value_of(*node));
     }
-    gradients.resize(nodes.size());
+    gradients.resize(values.size());
     for (const auto& [name, leaf] : names)
-      if (const auto at =
-              leaf.defined() && leaf.requires_grad() ? ids.find(leaf.impl()->node.get()) : ids.end();
-          at != ids.end())
-        values[at->second] = leaf;
-    values[ids.at(y.impl()->node.get())] = y;
+      if (leaf.defined() && leaf.requires_grad() && graph.has(leaf.impl()->node.get()))
+        values[graph.id(leaf.impl()->node.get())] = leaf;
+    values[graph.id(y.impl()->node.get())] = y;
   }
 
   std::string json() const {
     std::string text = "[";
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const Node& node = *nodes[i];
-      const auto input = [&](const autograd::Edge& e) { return std::to_string(ids.at(e.to.get())); };
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = *graph.nodes[i];
+      const auto input = [&](const autograd::Edge& e) { return std::to_string(graph.id(e.to.get())); };
       std::vector<std::reference_wrapper<const autograd::Edge>> edges;
       for (const autograd::Edge& e : node.edges)
         if (e.to) edges.emplace_back(e);
@@ -150,8 +145,6 @@ struct Vertices {
   }
 
   Listing graph;
-  std::vector<const Node*> nodes;
-  std::unordered_map<const Node*, size_t> ids;
   std::vector<Tensor> tensors, values, gradients;
 };
 

@@ -50,20 +50,16 @@ std::string graph_text(const std::vector<Tensor>& ys, const LeafNames& names) {
 
 std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names) {
   const Listing graph(ys, names);
-  std::unordered_map<const Node*, size_t> ids;
   std::ostringstream text;
   text << "digraph gradus {\n  node [shape=box];\n";
-  for (const Node* leaf : graph.leaves) {
-    ids.emplace(leaf, ids.size());
-    text << "  n" << ids.at(leaf) << " [shape=ellipse, label="
+  for (const Node* leaf : graph.leaves)
+    text << "  n" << graph.id(leaf) << " [shape=ellipse, label="
          << label(graph.name(leaf), concat(name(leaf->dtype), " ", leaf->shape, remarks(*leaf))) << "];\n";
-  }
   for (const Node* op : graph.ops) {
-    ids.emplace(op, ids.size());
-    text << "  n" << ids.at(op) << " [label=" << label(graph.name(op), describe(*op) + remarks(*op))
+    text << "  n" << graph.id(op) << " [label=" << label(graph.name(op), describe(*op) + remarks(*op))
          << "];\n";
     for (const Edge& e : op->edges)
-      if (e.to) text << "  n" << ids.at(e.to.get()) << " -> n" << ids.at(op) << ";\n";
+      if (e.to) text << "  n" << graph.id(e.to.get()) << " -> n" << graph.id(op) << ";\n";
   }
   text << "}\n";
   return text.str();

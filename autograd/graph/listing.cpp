@@ -16,6 +16,9 @@ Listing::Listing(const std::vector<Tensor>& ys, const LeafNames& names) {
   for (const Node* op : ops)
     for (const Edge& e : op->edges) add_leaf(e.to.get());
   for (const Node* root : roots) add_leaf(root);
+  nodes = leaves;
+  nodes.insert(nodes.end(), ops.begin(), ops.end());
+  for (const Node* node : nodes) ids_.emplace(node, ids_.size());
 }
 
 void Listing::add_leaf(const Node* node) {

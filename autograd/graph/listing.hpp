@@ -16,13 +16,17 @@ class Listing {
   Listing(const std::vector<Tensor>& ys, const LeafNames& names);
 
   const std::string& name(const Node* node) const { return names_.at(node); }
+  bool has(const Node* node) const { return ids_.contains(node); }
+  size_t id(const Node* node) const { return ids_.at(node); }  ///< its place in `nodes`
 
   std::vector<const Node*> leaves, ops;
+  std::vector<const Node*> nodes;  ///< the leaves, then the ops
 
  private:
   void add_leaf(const Node* node);
 
   std::unordered_map<const Node*, std::string> names_;
+  std::unordered_map<const Node*, size_t> ids_;
   std::unordered_set<const Node*> seen_;
 };
 
