@@ -41,12 +41,13 @@ float log_cephes(float x) {
   return std::fma(e, 0.693359375F, t + y);
 }
 
+template <class T>
 struct SinCos {
-  float sin, cos;
+  T sin, cos;
 };
 
 // x >= 0.
-SinCos sincos_cephes(float x) {
+SinCos<float> sincos_cephes(float x) {
   const int octant = (static_cast<int>(x * 1.27323954473516F) + 1) & ~1;  // 4 / pi, rounded to even
   const auto y = static_cast<float>(octant);
   x = std::fma(y, -0.78515625F, x);  // pi / 4 in three parts
@@ -61,7 +62,7 @@ SinCos sincos_cephes(float x) {
   s = std::fma(s, z, -1.6666654611e-1F);
   s = std::fma(s * z, x, x);
 
-  SinCos result = (octant & 2) != 0 ? SinCos{c, s} : SinCos{s, c};
+  SinCos<float> result = (octant & 2) != 0 ? SinCos<float>{c, s} : SinCos<float>{s, c};
   if ((octant & 4) != 0) result.sin = -result.sin;
   if (((octant - 2) & 4) == 0) result.cos = -result.cos;
   return result;
@@ -69,23 +70,20 @@ SinCos sincos_cephes(float x) {
 
 constexpr size_t kNormalBlock = 16;
 
+float log_of(float x) { return log_cephes(x); }
+double log_of(double x) { return std::log(x); }
+SinCos<float> sincos_of(float x) { return sincos_cephes(x); }
+SinCos<double> sincos_of(double x) { return {std::sin(x), std::cos(x)}; }
+
 // x[0, 16): uniforms on [0, 1) in, normals out, as PyTorch's CPU kernels compute them (Box and Muller): x[i]
 // and x[i + 8] become a pair. float32 rounds as eight AVX2 lanes do, on any processor.
-void normals_of_uniforms(float* x, float mean, float std) {
+template <class T>
+void normals_of_uniforms(T* x, T mean, T std) {
   for (size_t i = 0; i < kNormalBlock / 2; ++i) {
-    const float radius = std::sqrt(-2.0F * log_cephes(1.0F - x[i]));
-    const auto [sin, cos] = sincos_cephes(2.0F * std::numbers::pi_v<float> * x[i + kNormalBlock / 2]);
+    const T radius = std::sqrt(T{-2} * log_of(T{1} - x[i]));
+    const auto [sin, cos] = sincos_of(T{2} * std::numbers::pi_v<T> * x[i + kNormalBlock / 2]);
     x[i] = std::fma(radius * cos, std, mean);
     x[i + kNormalBlock / 2] = std::fma(radius * sin, std, mean);
-  }
-}
-
-void normals_of_uniforms(double* x, double mean, double std) {
-  for (size_t i = 0; i < kNormalBlock / 2; ++i) {
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - x[i]));
-    const double angle = 2.0 * std::numbers::pi * x[i + kNormalBlock / 2];
-    x[i] = std::fma(radius * std::cos(angle), std, mean);
-    x[i + kNormalBlock / 2] = std::fma(radius * std::sin(angle), std, mean);
   }
 }
 
