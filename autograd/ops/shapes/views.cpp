@@ -1,6 +1,7 @@
 // Tensor's views, contiguous() and to().
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "gradus/autograd/ops/arguments.hpp"
 
@@ -66,15 +67,12 @@ Tensor reshaped_view(OpName op, const Tensor& x, const Shape& shape, const Shape
 Tensor Tensor::permute(const std::vector<int64_t>& dims) const {
   check_defined("permute", *this);
   Shape order(dims);
-  bool seen[kMaxDims] = {};
-  if (order.size() != dim())
-    fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", order, ".");
-  for (int d = 0; d < order.size(); ++d) {
+  bool seen[kMaxDims] = {}, all_once = order.size() == dim();
+  for (int d = 0; all_once && d < order.size(); ++d) {
     order[d] = wrap_dim("permute", order[d], dim());
-    if (seen[order[d]])
-      fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", Shape(dims), ".");
-    seen[order[d]] = true;
+    all_once = !std::exchange(seen[order[d]], true);
   }
+  if (!all_once) fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", Shape(dims), ".");
   return permuted("permute", *this, order);
 }
 
