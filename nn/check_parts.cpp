@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus::nn::detail {
@@ -79,12 +80,7 @@ double rounding(const Tensor& outputs) {
   return (dtype == DType::float32 ? 1e-4 : dtype == DType::float64 ? 1e-12 : 0.0) * largest(outputs);
 }
 
-Tensor clone(const Tensor& x) {
-  if (!x.defined()) return x;
-  Tensor copy = empty(x.shape(), x.dtype());
-  copy.copy_(x);
-  return copy;
-}
+Tensor clone(const Tensor& x) { return x.defined() ? raw::clone(x) : x; }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
