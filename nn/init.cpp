@@ -45,8 +45,7 @@ double erfinv(double y) {
 
 }  // namespace
 
-NoInit::NoInit() : outer_(no_init) { no_init = true; }
-NoInit::~NoInit() { no_init = outer_; }
+NoInit::NoInit() : mode_(no_init, true) {}
 
 Tensor new_parameter(const Shape& shape) { return no_init ? empty({}).expand(shape) : empty(shape); }
 

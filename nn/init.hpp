@@ -3,6 +3,7 @@
 // orthogonal_ differ in the last digits.
 #pragma once
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
@@ -13,12 +14,9 @@ namespace gradus::nn {
 class NoInit {
  public:
   NoInit();
-  ~NoInit();
-  NoInit(const NoInit&) = delete;
-  NoInit& operator=(const NoInit&) = delete;
 
  private:
-  bool outer_;
+  autograd::Scoped<bool> mode_;
 };
 
 /// A parameter without values, which one of the functions below sets. float32.

@@ -305,12 +305,9 @@ void BackwardPass::expand_checkpoint(Node& node, std::vector<Tensor> gys) {
     mark_needed(order);
 
   if (release_) node.release();
-  const bool outer_release = std::exchange(release_, !create_graph_);  // the next call makes new ones
-  const size_t outer_first = recomputed_from_;
-  if (recomputed_from_ == 0) recomputed_from_ = first;
+  const Scoped release(release_, !create_graph_);  // the next call makes new ones
+  const Scoped from(recomputed_from_, recomputed_from_ == 0 ? first : recomputed_from_);
   walk(order);
-  recomputed_from_ = outer_first;
-  release_ = outer_release;
   forget_from(first);
 }
 
