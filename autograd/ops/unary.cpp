@@ -45,6 +45,7 @@ Tensor normal_cdf(const Tensor& x) {
   return where(near, 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2))), gelu(far) / far);
 }
 
+// silu' = s * (1 + x * (1 - s)), s = sigmoid(x).
 Tensor silu_rule(const Tensor& gy, const Tensor& x) {
   const Tensor s = sigmoid(x);
   return gy * (s * (1.0 + x * (1.0 - s)));
@@ -158,10 +159,9 @@ Tensor clamp(const Tensor& x, double min, double max) {
 
 Tensor sign(const Tensor& x) { return values(OpName::custom("sign"), Unary::sign, x); }
 
-// The gradients in public ops, by silu' = s * (1 + gate * (1 - s)), s = sigmoid(gate).
+// The gradients in public ops.
 std::vector<Tensor> swiglu_rule(const Tensor& gy, const Tensor& gate, const Tensor& up) {
-  const Tensor s = sigmoid(gate);
-  return {gy * up * (s * (1.0 + gate * (1.0 - s))), gy * silu(gate)};
+  return {silu_rule(gy * up, gate), gy * silu(gate)};
 }
 
 void check_swiglu(const Tensor& gate, const Tensor& up) {
