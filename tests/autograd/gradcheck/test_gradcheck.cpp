@@ -1,35 +1,14 @@
 // The checker is checked: right gradients pass, wrong ones do not, and nothing passes by accident.
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
-
-#include "autograd/compare.hpp"
-#include "gradus/autograd/graph/record.hpp"
+#include "autograd/gradcheck/own_rule.hpp"
 
 namespace gradus::test_gradcheck {
 
 using namespace gradus::testing;
 
-const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
-
-using In = const Tensor&;
-using Rule = std::function<Tensor(In x, In gy)>;
-
-// x * x with the given rule in place of 2 x gy.
-GradcheckFunction square_with(Rule rule) {
-  return [rule](const std::vector<Tensor>& in) {
-    const Tensor x = in[0];
-    const NoGrad off;
-    const Tensor y = x * x;
-    const GradMode on(true);
-    return record("mul", y, {x}, [rule, x](const Tensor& gy, const Tensor&, Needs) {
-      return std::vector<Tensor>{rule(x, gy)};
-    });
-  };
-}
-
 Tensor truth(const Tensor& x, const Tensor& gy) { return 2.0 * x * gy; }
 
 GradcheckReport check(const Rule& rule, int order = 1) {
-  return gradcheck(square_with(rule), {kX}, {.order = order});
+  return gradcheck(with_rule(square, rule), {kX}, {.order = order});
 }
 
 // truth() but for the first element.
@@ -150,13 +129,13 @@ TEST_CASE("gradcheck refuses float32 and senseless options") {
 TEST_CASE("gradcheck says where the worst error is and how to replay it") {
   const Tensor fifth = eq(arange(0, 6).reshape({2, 3}), 4.0);
   const auto rule = [&](In x, In gy) { return where(fifth, 1.5 * truth(x, gy), truth(x, gy)); };
-  const GradcheckReport r = gradcheck(square_with(rule), {kX}, {.seed = 42});
+  const GradcheckReport r = gradcheck(with_rule(square, rule), {kX}, {.seed = 42});
   CHECK_HAS(r.message, "order 1: input 0", "seed 42");
-  const GradcheckReport again = gradcheck(square_with(rule), {kX}, {.seed = 42});
+  const GradcheckReport again = gradcheck(with_rule(square, rule), {kX}, {.seed = 42});
   CHECK(again.message == r.message);
   CHECK(again.worst == r.worst);
   const auto worst = [&](uint64_t seed) {
-    return gradcheck(square_with(rule), {kX}, {.elementwise = 0, .seed = seed}).worst;
+    return gradcheck(with_rule(square, rule), {kX}, {.elementwise = 0, .seed = seed}).worst;
   };
   CHECK(worst(43) != worst(42));
 }
@@ -166,7 +145,7 @@ TEST_CASE("gradcheck names the element when the error is too small for direction
   const auto rule = [](In x, In gy) {
     return where(eq(arange(0, 3), 1.0), 1.001 * truth(x, gy), truth(x, gy));
   };
-  const GradcheckReport r = gradcheck(square_with(rule), {f64({1e4, 1.0, 2e4})});
+  const GradcheckReport r = gradcheck(with_rule(square, rule), {f64({1e4, 1.0, 2e4})});
   CHECK_HAS(r.message, "input 0 at (1", "output element 1");
 }
 

@@ -1,28 +1,11 @@
 // The checker names the usual mistakes, sees ignored strides, and is a matcher of Catch2.
-#include "autograd/compare.hpp"
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
-#include "gradus/autograd/graph/record.hpp"
+#include "autograd/gradcheck/own_rule.hpp"
 
 namespace gradus::test_gradcheck_cause {
 
 using namespace gradus::testing;
 
-const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 const Tensor kSquare = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1, 0.9, -0.8, 0.5}, {3, 3});
-
-using In = const Tensor&;
-using Rule = std::function<Tensor(In x, In gy)>;
-
-/// values(x) as an op of a user's own, whose rule is `rule`.
-GradcheckFunction with_rule(std::function<Tensor(const Tensor&)> values, Rule rule) {
-  return [=](const std::vector<Tensor>& in) {
-    const Tensor x = in[0];
-    return record(OpName::custom("mine"), values(x.detach()),
-                  {{x, [rule, x = Saved(x)](const Tensor& gy) { return rule(x, gy); }}});
-  };
-}
-
-Tensor square(const Tensor& x) { return x * x; }
 
 std::string cause(const GradcheckFunction& f, const Tensor& x = kX) {
   const GradcheckReport report = gradcheck(f, {x});

@@ -1,7 +1,5 @@
 // Kinds of wrong rules that sums, one choice of inputs or signs hide, and right ones that look wrong.
-#include "autograd/compare.hpp"
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
-#include "gradus/autograd/graph/record.hpp"
+#include "autograd/gradcheck/own_rule.hpp"
 
 namespace gradus::test_rule_kinds {
 
@@ -10,11 +8,8 @@ using namespace gradus::testing;
 // The values leave the library, so that only differences check the rule.
 Tensor raw(const Tensor& y) { return tensor(y.to_vector<double>(), y.shape()); }
 
-GradcheckFunction of(Tensor (*value)(const Tensor&), Tensor (*rule)(const Tensor& x, const Tensor& gy)) {
-  return [=](const std::vector<Tensor>& in) {
-    return record(OpName::custom("mine"), raw(value(in[0].detach())),
-                  {{in[0], [rule, x = Saved(in[0])](const Tensor& gy) { return rule(x, gy) + 0.0; }}});
-  };
+GradcheckFunction of(Tensor (*value)(In x), Tensor (*rule)(In x, In gy)) {
+  return with_rule([=](In x) { return raw(value(x)); }, [=](In x, In gy) { return rule(x, gy) + 0.0; });
 }
 Tensor triple(const Tensor& x) { return 3.0 * x; }
 

@@ -1,23 +1,14 @@
 // gradcheck() names the op whose rule is wrong.
-#include "autograd/compare.hpp"
+#include "autograd/gradcheck/own_rule.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
-#include "gradus/autograd/graph/record.hpp"
 
 namespace gradus::test_wrong_op {
 
 using namespace gradus::testing;
 using Tensors = std::vector<Tensor>;
 
-const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
-
-using Rule = std::function<Tensor(const Tensor& x, const Tensor& gy)>;
-
 /// x^2 with this rule.
-Tensor faulty(const Tensor& x, const Rule& rule) {
-  return record(OpName::custom("faulty"), x.detach() * x.detach(),
-                {{x, [x = Saved(x), rule = rule](const Tensor& gy) { return rule(x, gy); }}});
-}
+Tensor faulty(const Tensor& x, const Rule& rule) { return own_op(x, square, rule); }
 
 Tensor doubled(const Tensor& x, const Tensor& gy) { return 4.0 * x * gy; }
 
@@ -33,7 +24,7 @@ GradcheckOp wrong_op(const GradcheckFunction& f, const GradcheckOptions& options
 TEST_CASE("the wrong op is found among right ones, before, beside and after it; of two, the older") {
   const GradcheckOp op = wrong_op([](const Tensors& in) { return sum(exp(faulty(sin(in[0]), doubled))); });
   CHECK((op.number == 2 && op.order == 1 && op.error.empty()));
-  CHECK(op.op == "faulty float64 (2, 3)");
+  CHECK(op.op == "mine float64 (2, 3)");
   CHECK(op.analytic == Approx(2 * op.numeric));
   const auto beside = [](const Tensors& in) {
     const Tensor x = sin(in[0]), right = exp(x), wrong = faulty(x, doubled);
