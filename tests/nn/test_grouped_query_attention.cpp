@@ -1,6 +1,8 @@
 #include "gradus/nn/attention.hpp"
 
 #include "autograd/compare.hpp"
+#include "gradus/autograd/reference/products.hpp"
+#include "gradus/autograd/reference/table.hpp"
 #include "gradus/nn/check_module.hpp"
 
 namespace gradus::nn::test_grouped_query_attention {
@@ -13,53 +15,29 @@ struct Shaped {
   GroupedQueryAttentionOptions options = {};
 };
 
-/// A vector of one head at a position, normalised if there is a norm, then turned pair by pair.
-std::vector<double> prepared(const Tensor& row, int64_t position, const std::optional<RMSNorm>& norm,
-                             const Shaped& o) {
-  std::vector<double> x = row.to_vector<double>();
-  const auto size = static_cast<double>(x.size());
-  if (norm) {
-    double squares = 0;
-    for (const double value : x) squares += value * value;
-    for (size_t i = 0; i < x.size(); ++i)
-      x[i] *= norm->weight.at({static_cast<int64_t>(i)}) / std::sqrt(squares / size + o.options.norm_eps);
-  }
-  for (size_t i = 0, half = x.size() / 2; i < half; ++i) {
-    const double angle =
-        static_cast<double>(position) * std::pow(o.options.rope_theta, -2 * static_cast<double>(i) / size);
-    const double a = x[i], b = x[i + half];
-    x[i] = a * std::cos(angle) - b * std::sin(angle);
-    x[i + half] = a * std::sin(angle) + b * std::cos(angle);
-  }
-  return x;
-}
-
-/// By definition, one query of one head at a time, in float64.
-Tensor naive(const GroupedQueryAttention& m, const Tensor& x, const Shaped& o) {
-  const Tensor q = m.q_proj(x).detach(), k = m.k_proj(x).detach(), v = m.v_proj(x).detach();
-  const int64_t B = x.size(0), T = x.size(1), C = x.size(2), hs = C / o.n_head;
-  const auto part = [&](const Tensor& of, int64_t b, int64_t t, int64_t head) {
-    return of.select(0, b).select(0, t).slice(0, head * hs, (head + 1) * hs);
+/// The definitions of norms, rotation and attention, in plain loops, between the layers.
+Tensor by_definition(const GroupedQueryAttention& m, const Tensor& x, const Shaped& o) {
+  using Array = reference::Array<double>;
+  const int64_t B = x.size(0), T = x.size(1), hs = x.size(2) / o.n_head;
+  Array frequencies({hs / 2});
+  for (int64_t i = 0; i < hs / 2; ++i)
+    frequencies[i] = std::pow(o.options.rope_theta, -2 * static_cast<double>(i) / static_cast<double>(hs));
+  const auto heads = [&](const Linear& layer) {
+    const Array y = reference::array_of<double>(layer(x));
+    return reference::reshape(y, {B, T, y.size(2) / hs, hs});
   };
-  Tensor out = zeros({B, T, C}, DType::float64);
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t h = 0; h < o.n_head; ++h)
-      for (int64_t t = 0; t < T; ++t) {
-        const int64_t kv = h / (o.n_head / o.n_kv_head);
-        const std::vector<double> query = prepared(part(q, b, t, h), t, m.q_norm, o);
-        double total = 0;
-        Tensor sum = zeros({hs}, DType::float64);
-        for (int64_t s = 0; s < (o.options.causal ? t + 1 : T); ++s) {
-          const std::vector<double> key = prepared(part(k, b, s, kv), s, m.k_norm, o);
-          double score = 0;
-          for (size_t i = 0; i < key.size(); ++i) score += query[i] * key[i];
-          const double weight = std::exp(score / std::sqrt(static_cast<double>(hs)));
-          total += weight;
-          sum = sum + weight * part(v, b, s, kv);
-        }
-        part(out, b, t, h).copy_(sum / total);
-      }
-  return m.o_proj(out).detach();
+  const auto rotated = [&](Array h, const std::optional<RMSNorm>& norm) {
+    if (norm) h = reference::rms_norm(h, reference::array_of<double>(norm->weight), hs, o.options.norm_eps);
+    return reference::rotary_embedding(reference::permute(h, {0, 2, 1, 3}), 0, frequencies, 1.0);
+  };
+  const Array q = rotated(heads(m.q_proj), m.q_norm), k = rotated(heads(m.k_proj), m.k_norm),
+              v = reference::permute(heads(m.v_proj), {0, 2, 1, 3});
+  const Tensor later = triu(ones({T, T}), 1);
+  const reference::Attention how{1 / std::sqrt(static_cast<double>(hs)),
+                                 reference::array_of<int64_t>(o.options.causal ? later : Tensor()),
+                                 {}};
+  const Array y = reference::permute(reference::scaled_dot_product_attention(q, k, v, how), {0, 2, 1, 3});
+  return m.o_proj(tensor(y.data, x.shape())).detach();
 }
 
 GroupedQueryAttention make(const Shaped& of, uint64_t seed, DType dtype = DType::float64) {
@@ -83,16 +61,13 @@ TEST_CASE("GroupedQueryAttention agrees with its definition") {
   CHECK(m.num_parameters() == 2 * 16 * 16 + 2 * 16 * 4 * n_kv_head + (qk_norm ? 8 : 0));
   Generator g(12);
   const Tensor x = randn({2, 5, 16}, g, DType::float64);
-  CHECK(difference(m(x).detach(), naive(m, x, shaped), 1e-12) == "");
+  CHECK(difference(m(x).detach(), by_definition(m, x, shaped), 1e-12) == "");
 }
 
 TEST_CASE("its parameters have the names of Llama's files") {
   const auto names = [](bool qk_norm) {
-    std::vector<std::string> found;
-    for (const auto& [name, p] :
-         make({.n_embd = 8, .n_head = 2, .options = {.qk_norm = qk_norm}}, 1).named_parameters())
-      found.push_back(name);
-    return found;
+    const auto m = make({.n_embd = 8, .n_head = 2, .options = {.qk_norm = qk_norm}}, 1);
+    return column(m.named_parameters(), &NamedParameter::first);
   };
   using Names = std::vector<std::string>;
   CHECK(names(false) == Names{"q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight"});
