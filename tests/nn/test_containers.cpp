@@ -10,9 +10,7 @@ namespace gradus::nn::test_containers {
 using namespace testing;
 
 std::vector<std::string> names_of(const Module& module) {
-  std::vector<std::string> names;
-  for (const auto& [name, parameter] : module.named_parameters()) names.push_back(name);
-  return names;
+  return column(module.named_parameters(), &NamedParameter::first);
 }
 
 /// Layers chosen at run time, called one after another.

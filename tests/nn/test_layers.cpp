@@ -85,9 +85,8 @@ TEST_CASE("Dropout drops in training mode only, and only with a generator") {
 TEST_CASE("Sequential calls its layers in turn and names them by number") {
   Generator g(1);
   Sequential model{Linear(2, 8, g), gelu, Dropout(0.5), Linear(8, 1, g, {.bias = false})};
-  std::vector<std::string> names;
-  for (const auto& [name, p] : model.named_parameters()) names.push_back(name);
-  CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "3.weight"});
+  CHECK(column(model.named_parameters(), &NamedParameter::first) ==
+        std::vector<std::string>{"0.weight", "0.bias", "3.weight"});
 
   const Tensor x = matrix({{1, -2}, {0.5, 3}});
   const auto p = model.parameters();

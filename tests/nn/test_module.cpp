@@ -23,9 +23,7 @@ class Tower : public Module {
 };
 
 std::vector<std::string> names_of(const Module& module) {
-  std::vector<std::string> names;
-  for (const auto& [name, parameter] : module.named_parameters()) names.push_back(name);
-  return names;
+  return column(module.named_parameters(), &NamedParameter::first);
 }
 
 /// One member of each kind that `visit` takes.
