@@ -81,8 +81,7 @@ inline void check_freed(const std::vector<GradcheckCase>& cases) {
     CHECK(counts() == before);
     {
       const Tensor y = c.f(leaves);
-      grad({y}, floating(leaves),
-           {.grad_outputs = {ones(y.shape(), y.dtype())}, .create_graph = true, .allow_unused = true});
+      gradients_of_sum(y, leaves, /*create_graph=*/true);
     }
     CHECK(counts() == before);
   }

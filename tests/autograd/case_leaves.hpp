@@ -16,6 +16,13 @@ inline std::set<std::string> library_ops() {
   return ops;
 }
 
+/// The inputs of a case, the floating ones in that dtype.
+inline std::vector<Tensor> inputs_in(const GradcheckCase& c, DType dtype) {
+  std::vector<Tensor> inputs;
+  for (const Tensor& x : c.inputs) inputs.push_back(is_floating(x.dtype()) ? x.to(dtype) : x);
+  return inputs;
+}
+
 /// The inputs as leaves, on the same memory.
 inline std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> leaves;
@@ -34,8 +41,11 @@ inline std::vector<Tensor> floating(const std::vector<Tensor>& tensors) {
 }
 
 /// The gradients of the sum of f's result by those that are floating.
-inline std::vector<Tensor> gradients_of_sum(const Tensor& y, const std::vector<Tensor>& leaves) {
-  return grad({y}, floating(leaves), {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
+inline std::vector<Tensor> gradients_of_sum(const Tensor& y, const std::vector<Tensor>& leaves,
+                                            bool create_graph = false) {
+  return grad(
+      {y}, floating(leaves),
+      {.grad_outputs = {ones(y.shape(), y.dtype())}, .create_graph = create_graph, .allow_unused = true});
 }
 
 }  // namespace gradus::testing

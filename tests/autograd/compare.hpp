@@ -28,6 +28,10 @@ inline Tensor bools(const std::vector<bool>& values) {
 inline Tensor i64(const std::vector<int64_t>& values) {
   return tensor(values, {static_cast<int64_t>(values.size())});
 }
+/// 0, 1, 2, ... in the given shape: each element tells where it came from.
+inline Tensor counted(const Shape& shape) {
+  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
+}
 inline Tensor leaf(const std::vector<double>& values, const Shape& shape) {
   return tensor(values, shape).requires_grad_();
 }

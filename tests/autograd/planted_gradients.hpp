@@ -68,17 +68,25 @@ inline const std::set<std::string> kAlwaysApply = {"scaled by 1.001",        "do
                                                    "sign flipped",           "NaN",     "upstream ignored",
                                                    "divided by one too many"};
 
+// The gradients of f by the inputs that require them; undefined for others.
+inline std::vector<Tensor> gradients_of(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+                                        const Tensor& gy, bool create_graph) {
+  std::vector<Tensor> wanted, all(inputs.size());
+  for (const Tensor& x : inputs)
+    if (x.requires_grad()) wanted.push_back(x);
+  const std::vector<Tensor> g =
+      grad({f(inputs)}, wanted, {.grad_outputs = {gy}, .create_graph = create_graph, .allow_unused = true});
+  size_t next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].requires_grad()) all[i] = g[next++];
+  return all;
+}
+
 // The true gradients of f by the inputs that are floating; undefined for others.
 inline std::vector<Tensor> true_gradients(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                                           const Tensor& gy) {
   const GradMode on(true);
-  const std::vector<Tensor> leaves = leaves_of(inputs);
-  const std::vector<Tensor> g =
-      grad({f(leaves)}, floating(leaves), {.grad_outputs = {gy}, .allow_unused = true});
-  std::vector<Tensor> all;
-  size_t next = 0;
-  for (const Tensor& x : inputs) all.push_back(is_floating(x.dtype()) ? g[next++] : Tensor());
-  return all;
+  return gradients_of(f, leaves_of(inputs), gy, /*create_graph=*/false);
 }
 
 inline Tensor mutated(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Tensor& gy,
@@ -164,22 +172,13 @@ inline GradcheckFunction with_wrong_second(const GradcheckFunction& f, double fa
   return [f, factor](const std::vector<Tensor>& inputs) {
     return record("mul", f(inputs).detach(), inputs, [=](const Tensor& gy, const Tensor&, Needs) {
       if (!grad_enabled()) return true_gradients(f, inputs, gy);
-      std::vector<Tensor> wanted;
-      for (const Tensor& x : inputs)
-        if (x.requires_grad()) wanted.push_back(x);
-      const std::vector<Tensor> g =
-          grad({f(inputs)}, wanted, {.grad_outputs = {gy}, .create_graph = true, .allow_unused = true});
-      std::vector<Tensor> all;
-      size_t next = 0;
-      for (const Tensor& x : inputs) {
-        if (!x.requires_grad()) {
-          all.emplace_back();
-          continue;
-        }
-        const Tensor gx = g[next++];
-        all.push_back(gx.defined() ? gx.detach() + factor * (gx - gx.detach()) : zeros(x.shape(), x.dtype()));
-      }
-      return all;
+      std::vector<Tensor> g = gradients_of(f, inputs, gy, /*create_graph=*/true);
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (g[i].defined())
+          g[i] = g[i].detach() + factor * (g[i] - g[i].detach());
+        else if (inputs[i].requires_grad())
+          g[i] = zeros(inputs[i].shape(), inputs[i].dtype());
+      return g;
     });
   };
 }

@@ -5,9 +5,6 @@ namespace gradus::test_index {
 
 using namespace gradus::testing;
 
-Tensor counted(const Shape& shape) {
-  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
-}
 Tensor ints(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
 Tensor mask(const std::vector<bool>& values, const Shape& shape) { return tensor(values, shape); }
 

@@ -5,9 +5,6 @@ namespace gradus::test_ops_index {
 
 using namespace gradus::testing;
 
-Tensor counted(const Shape& shape) {
-  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
-}
 Tensor index(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
 
 TEST_CASE("cat and stack") {

@@ -6,10 +6,6 @@ namespace gradus::test_views {
 
 using namespace gradus::testing;
 
-// 0, 1, 2, ... in the given shape: each element tells where it came from.
-Tensor counted(const Shape& shape) {
-  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
-}
 // Calls that change nothing about a tensor (3, 2).
 struct Same {
   const char* name;

@@ -12,8 +12,7 @@ using namespace gradus::testing;
 double largest_error(DType dtype) {
   double largest = 0;
   for (const GradcheckCase& c : gradcheck_cases()) {
-    std::vector<Tensor> inputs;
-    for (const Tensor& x : c.inputs) inputs.push_back(is_floating(x.dtype()) ? x.to(dtype) : x);
+    const std::vector<Tensor> inputs = inputs_in(c, dtype);
     const auto run = [&] { error_of([&] { c.f(inputs); }); };  // a case may hold float64 constants
     for (const autograd::TracedCall& call : calls_of(run))
       if (call.op == c.op && call.outputs[0].dtype() == dtype)
@@ -36,10 +35,7 @@ TEST_CASE("gradients have the bits of those that can be differentiated again, an
     const std::vector<Tensor> leaves = leaves_of(c.inputs);
     const auto gradients = [&](std::string_view level, bool create_graph) {
       const vectors::AtLevel at(level);
-      const Tensor y = c.f(leaves);
-      return grad(
-          {y}, floating(leaves),
-          {.grad_outputs = {ones(y.shape(), y.dtype())}, .create_graph = create_graph, .allow_unused = true});
+      return gradients_of_sum(c.f(leaves), leaves, create_graph);
     };
     const auto plain = gradients("reference", false), again = gradients("reference", true),
                fast = gradients(kernels::isa_name(kernels::isa_in_use()), false);

@@ -11,8 +11,7 @@ using namespace gradus::testing;
 std::set<std::string> compare_all(DType dtype) {
   std::set<std::string> compared;
   for (const GradcheckCase& c : gradcheck_cases()) {
-    std::vector<Tensor> inputs;
-    for (const Tensor& x : c.inputs) inputs.push_back(is_floating(x.dtype()) ? x.to(dtype) : x);
+    const std::vector<Tensor> inputs = inputs_in(c, dtype);
     const auto calls = calls_of([&] {
       const std::string error = error_of([&] { c.f(inputs); });
       CHECK((error.empty() || dtype == DType::float32));  // a case may hold float64 constants
