@@ -10,7 +10,6 @@ namespace reference = gradus::reference;
 using gradus::Shape;
 using gradus::Tensor;
 using gradus::kernels::Binary;
-using gradus::kernels::Compare;
 using gradus::kernels::Loop;
 using gradus::kernels::Unary;
 using namespace vectors;
@@ -138,23 +137,9 @@ TEST_CASE("binary kernels of integers wrap around", "[elementwise]") {
   }
 }
 
-TEMPLATE_TEST_CASE("compare, where, masked_fill and clamp", "[elementwise]", float, double) {
+TEMPLATE_TEST_CASE("where, masked_fill and clamp", "[elementwise]", float, double) {
   const auto nan = static_cast<TestType>(kNaN);
   const std::vector<TestType> a = {1, 2, 3, nan, 0}, b = {2, 2, 2, 2, static_cast<TestType>(-0.0)};
-  const auto compared = [&](Compare op) {
-    bool out[5];
-    gradus::kernels::compare(op, packed<3>(5), out, a.data(), b.data());
-    std::string text;
-    for (const bool o : out) text += o ? '1' : '0';
-    return text;
-  };
-  CHECK(compared(Compare::eq) == "01001");
-  CHECK(compared(Compare::ne) == "10110");
-  CHECK(compared(Compare::lt) == "10000");
-  CHECK(compared(Compare::le) == "11001");
-  CHECK(compared(Compare::gt) == "00100");
-  CHECK(compared(Compare::ge) == "01101");
-
   const bool mask[] = {true, false, true, true, false};
   std::vector<TestType> out(5);
   gradus::kernels::where(packed<4>(5), out.data(), mask, a.data(), b.data());

@@ -86,14 +86,16 @@ TEST_CASE("operands that do not fit are refused by name") {
 }
 
 TEST_CASE("comparisons give bool, NaN equals nothing") {
-  const Tensor a = f64({1, 2, 3, kNan}), b = f64({2, 2, 2, kNan});
-  CHECK(difference(eq(a, b), bools({false, true, false, false})) == "");
-  CHECK(difference(ne(a, b), bools({true, false, true, true})) == "");
-  CHECK(difference(lt(a, b), bools({true, false, false, false})) == "");
-  CHECK(difference(le(a, b), bools({true, true, false, false})) == "");
-  CHECK(difference(gt(a, b), bools({false, false, true, false})) == "");
-  CHECK(difference(ge(a, b), bools({false, true, true, false})) == "");
-  CHECK(difference(gt(a, 1.5), bools({false, true, true, false})) == "");
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Tensor a = f64({1, 2, 3, kNan, kNan, 0}).to(dtype), b = f64({2, 2, 2, kNan, 2, -0.0}).to(dtype);
+    CHECK(difference(eq(a, b), bools({false, true, false, false, false, true})) == "");
+    CHECK(difference(ne(a, b), bools({true, false, true, true, true, false})) == "");
+    CHECK(difference(lt(a, b), bools({true, false, false, false, false, false})) == "");
+    CHECK(difference(le(a, b), bools({true, true, false, false, false, true})) == "");
+    CHECK(difference(gt(a, b), bools({false, false, true, false, false, false})) == "");
+    CHECK(difference(ge(a, b), bools({false, true, true, false, false, true})) == "");
+    CHECK(difference(gt(a, 1.5), bools({false, true, true, false, false, false})) == "");
+  }
   CHECK(difference(eq(i64({1, 2}), 2), bools({false, true})) == "");
   CHECK(difference(eq(bools({true, false}), bools({true, true})), bools({true, false})) == "");
   CHECK(eq(f64({1, 2}), f64({1, 2, 3, 4, 5, 6}, {3, 2})).shape() == Shape{3, 2});
