@@ -8,8 +8,6 @@ namespace gradus::nn::test_check_causal {
 
 using namespace testing;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 Tensor values(const Shape& shape, uint64_t seed = 1, DType dtype = DType::float32) {
   Generator g(seed);
   return randn(shape, g, dtype);
@@ -19,7 +17,7 @@ Tensor values(const Shape& shape, uint64_t seed = 1, DType dtype = DType::float3
 Tensor attend(const Tensor& x, int64_t diagonal) {
   const Tensor hidden = triu(ones({x.size(1), x.size(1)}), diagonal).to(DType::boolean);
   const Tensor scores = matmul(x, x.mT());
-  return matmul(softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()), -1), x);
+  return matmul(softmax(masked_fill(scores, hidden, -kInf), -1), x);
 }
 Tensor off_by_one(const Tensor& x) { return attend(x, 2); }
 
@@ -39,10 +37,10 @@ TEST_CASE("check_causal passes what is causal") {
   CHECK(check_causal(MLP(8, 16, g, {.dropout = 0.1}), values({2, 6, 8})));  // each position on its own
   // NaN that was there before is no change, whatever its bits.
   Tensor x = values({1, 4, 3});
-  x.slice(1, 0, 1).fill_(kNaN);
+  x.slice(1, 0, 1).fill_(kNan);
   CHECK(check_causal(running_mean, x));
   int calls = 0;
-  CHECK(check_causal([&](const Tensor& in) { return full(in.shape(), calls++ % 2 == 0 ? kNaN : -kNaN); }, x));
+  CHECK(check_causal([&](const Tensor& in) { return full(in.shape(), calls++ % 2 == 0 ? kNan : -kNan); }, x));
   std::ostringstream text;
   text << check_causal(running_mean, x);
   CHECK(text.str() ==
@@ -80,7 +78,7 @@ TEST_CASE("check_causal names what sees later inputs") {
       found([](const Tensor& in) { return in.slice(1, 1, 2).expand(in.shape()) * 0.0; }, ones({1, 2, 8})),
       " 0 became -0 ");
   int calls = 0;
-  const auto turns = [&](const Tensor& in) { return calls++ == 0 ? in : in * kNaN; };
+  const auto turns = [&](const Tensor& in) { return calls++ == 0 ? in : in * kNan; };
   const CheckFinding turned = check_causal(turns, ones({1, 3, 2}), {.tolerance = 1e9});
   CHECK_FALSE(turned);
   CHECK_HAS(turned.message, " became nan at ", "a product with 0 does not hide NaN");

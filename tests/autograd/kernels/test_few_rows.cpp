@@ -53,10 +53,9 @@ TEST_CASE("few rows times float32, float64 and bfloat16 weights") {
 TEST_CASE("few rows without a bias, and NaN and infinity where their row or weight is") {
   const int64_t n = 6, k = 40;
   std::vector<float> x = values<float>(2 * k), w = values<float>(n * k, 3, 2), y(2 * n);
-  const std::vector<float> none(n, 0.0F);
   linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));
-  CHECK(plain::worst_error(y, plain::product(2, n, k, plain::matrix(2, k, x, k), plain::matrix(n, k, w, k),
-                                             [&](int64_t, int64_t j) { return none[j]; })) < 1e-6);
+  CHECK(plain::worst_error(y, plain::product(2, n, k, plain::matrix(2, k, x, k), plain::matrix(n, k, w, k))) <
+        1e-6);
   x[k + 1] = std::numeric_limits<float>::quiet_NaN();
   w[3 * k + 39] = std::numeric_limits<float>::infinity();
   linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));

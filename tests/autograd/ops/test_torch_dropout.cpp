@@ -90,11 +90,10 @@ TEST_CASE("masks do not depend on the dtype, nor on the layout: elements are mas
 }
 
 TEST_CASE("a dropped element is x times 0; the others are x times 1 / (1 - p), rounded before") {
-  const double inf = std::numeric_limits<double>::infinity();
   Generator g = Generator::torch(1);
   const Tensor every = full({3}, -1.0);
   CHECK(std::signbit(dropout(every, 1.0, g).at({0})));
-  CHECK(std::isnan(dropout(full({1}, inf), 1.0, g).item()));
+  CHECK(std::isnan(dropout(full({1}, kInf), 1.0, g).item()));
   const Tensor x = uniform({200}, 1.0, 2.0, g);
   const std::vector<float> before = x.to_vector<float>(), after = dropout(x, 0.1, g).to_vector<float>();
   int kept = 0;
@@ -127,7 +126,7 @@ TEST_CASE("attention from a torch generator drops what PyTorch's softmax, dropou
       Generator a = start, b = start;
       Tensor scores = matmul(q, k.mT()) / std::sqrt(5.0);
       const Tensor future = eq(tril(ones({4, 4}), 0), 0.0);
-      if (causal) scores = masked_fill(scores, future, -std::numeric_limits<double>::infinity());
+      if (causal) scores = masked_fill(scores, future, -kInf);
       const Tensor expected = matmul(dropout(softmax(scores, -1), 0.4, a), v);
       const AttentionOptions options{.causal = causal, .dropout = 0.4, .generator = &b};
       CHECK(difference(scaled_dot_product_attention(q, k, v, options), expected) == "");

@@ -219,14 +219,13 @@ TEST_CASE("streams for a purpose are of the same kind, and depend on the seed an
 }
 
 TEST_CASE("draws refuse parameters that are none") {
-  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   for (Generator& g : std::vector<Generator>(every_kind(12))) {
     const Generator before = g;
     CHECK_THROWS_WITH(uniform({2}, 1, 0, g),
                       "[uniform] low must be at most high and not infinitely far from it, got 1 and 0.");
-    for (const double bad : {nan, inf, 1e39}) CHECK_ERROR(uniform({2}, 0, bad, g), "[uniform] low must be");
+    for (const double bad : {kNan, kInf, 1e39}) CHECK_ERROR(uniform({2}, 0, bad, g), "[uniform] low must be");
     CHECK_THROWS_WITH(normal({2}, 0, -1, g), "[normal] std must be at least 0, got -1.");
-    CHECK_ERROR(normal({2}, 0, nan, g), "[normal] std");
+    CHECK_ERROR(normal({2}, 0, kNan, g), "[normal] std");
     CHECK_ERROR(randint(1, 1, {2}, g), "[randint] low must be below high");
     CHECK_ERROR(exponential({2}, g, DType::int64), "[exponential]");
     CHECK_THROWS_WITH(g.below(0), "[below] n must be at least 1, got 0.");

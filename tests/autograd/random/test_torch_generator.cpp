@@ -186,8 +186,7 @@ TEST_CASE("what is refused draws nothing") {
   Generator g = Generator::torch(kSeed);
   const Generator before = g;
   CHECK_THROWS_WITH(bernoulli(f64({0.5, 1.5}), g), "[bernoulli] probabilities must be in [0, 1], got 1.5.");
-  CHECK_THROWS_WITH(bernoulli(f64({std::nan("")}), g),
-                    "[bernoulli] probabilities must be in [0, 1], got nan.");
+  CHECK_THROWS_WITH(bernoulli(f64({kNan}), g), "[bernoulli] probabilities must be in [0, 1], got nan.");
   CHECK_THROWS_WITH(multinomial(f64({1, 1, 1, 0}, {2, 2}), 2, g),
                     "[multinomial] needs at least 2 positive weights in a row, got 1.");
   CHECK_THROWS_WITH(multinomial(f64({}, {2, 0}), 1, g),
