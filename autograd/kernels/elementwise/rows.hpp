@@ -153,13 +153,11 @@ void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const 
                    const T* weight, const T* sum) {
   const int64_t chunks = ceil_div(rows, kGradRows);
   std::vector<T> sums(static_cast<size_t>(gw ? chunks * cols : 0));
-  parallel_for(chunks, grain_of(kRowsChunk, kGradRows * cols), [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = chunk * kGradRows, at = first * cols;
-      isa_loops<RMSNormLoops<T>>().grad(std::min(kGradRows, rows - first), cols, gx ? gx + at : nullptr,
-                                        gw ? sums.data() + chunk * cols : nullptr, gy + at, x + at,
-                                        rstd + first, weight, sum ? sum + at : nullptr);
-    }
+  for_each_row(chunks, kGradRows * cols, [&](int64_t chunk) {
+    const int64_t first = chunk * kGradRows, at = first * cols;
+    isa_loops<RMSNormLoops<T>>().grad(std::min(kGradRows, rows - first), cols, gx ? gx + at : nullptr,
+                                      gw ? sums.data() + chunk * cols : nullptr, gy + at, x + at,
+                                      rstd + first, weight, sum ? sum + at : nullptr);
   });
   if (gw) add_rows(chunks, cols, gw, sums.data(), cols);
 }
