@@ -29,7 +29,7 @@ void ModuleDict::insert_or_assign(const std::string& key, AnyModule module) {
 std::vector<std::string> ModuleDict::keys() const { return column(entries_, &Entry::first); }
 
 std::vector<ModuleDict::Entry>::const_iterator ModuleDict::find(std::string_view key) const {
-  return std::find_if(begin(), end(), [&](const Entry& entry) { return entry.first == key; });
+  return std::ranges::find(entries_, key, &Entry::first);
 }
 
 const AnyModule& ModuleDict::operator[](std::string_view key) const {

@@ -48,15 +48,14 @@ bool is_lora_on(const std::string& pattern, const std::string& name) {
 std::vector<std::string> add_lora(Module& module, const LoRAOptions& options, Generator& generator) {
   const auto layers = linear_layers(module);
   for (const std::string& pattern : options.on)
-    if (std::none_of(layers.begin(), layers.end(),
-                     [&](const auto& layer) { return is_lora_on(pattern, layer.first); }))
+    if (std::ranges::none_of(layers, [&](const auto& layer) { return is_lora_on(pattern, layer.first); }))
       fail("lora", "a pattern must match the name of a linear layer, got ", files::in_quotes(pattern),
            ". Hint: the first is ", layers.empty() ? "missing" : layers.front().first, "; * is any text.");
   std::vector<std::string> names;
   std::vector<std::pair<Linear*, LoRA>> adapters;  // the module changes when all are there
   for (const auto& [name, layer] : layers) {
-    if (std::none_of(options.on.begin(), options.on.end(),
-                     [&, &own = name](const std::string& pattern) { return is_lora_on(pattern, own); }))
+    if (std::ranges::none_of(options.on,
+                             [&, &own = name](const auto& pattern) { return is_lora_on(pattern, own); }))
       continue;
     if (layer->lora) fail("lora", name, " must have no adapter, got one.");
     LoRA lora(layer->weight.size(1), layer->weight.size(0), generator, options);

@@ -122,9 +122,8 @@ std::string json_string(const std::string& text) {
 class Contents {
  public:
   Contents(const StateDict& tensors, const Metadata& metadata) : ordered_(tensors.begin(), tensors.end()) {
-    std::stable_sort(ordered_.begin(), ordered_.end(), [](const auto& a, const auto& b) {
-      return written_order(a.second.dtype()) < written_order(b.second.dtype());
-    });
+    std::ranges::stable_sort(ordered_, {},
+                             [](const auto& item) { return written_order(item.second.dtype()); });
     std::vector<std::string> members;
     if (!metadata.empty())
       members.push_back(concat("\"__metadata__\":{",
@@ -190,9 +189,8 @@ TensorHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes
     }
     for (const auto& [key, metadata] : value.members()) header.metadata.emplace(key, metadata.text());
   }
-  std::stable_sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+  std::ranges::stable_sort(header.entries, {},
+                           [](const auto& entry) { return std::pair(entry.begin, entry.end); });
   uint64_t end = 0;
   for (const TensorEntry& entry : header.entries) {
     if (entry.begin != end)

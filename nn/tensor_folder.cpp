@@ -3,7 +3,6 @@
 #include "gradus/nn/safetensors.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "gradus/files/error.hpp"
@@ -59,8 +58,7 @@ std::string tensor_file(const files::FolderSnapshot& folder) {
 }  // namespace
 
 bool has_tensors(const files::FolderSnapshot& folder) {
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](const char* name) { return folder.has(name); });
+  return std::ranges::any_of(kNames, [&](const char* name) { return folder.has(name); });
 }
 
 SafetensorsIndex parse_safetensors_index(std::string_view text, const std::string& file) {

@@ -384,7 +384,7 @@ void BackwardPass::check_for_anomaly(const Node& from, const Node& to, const Ten
   const size_t end = recomputed_from_ == 0 ? slots_.size() : recomputed_from_;
   for (size_t i = 0; i < end; ++i)
     if (!slots_[i].node->is_leaf()) ops.push_back(slots_[i].node.get());
-  std::sort(ops.begin(), ops.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  std::ranges::sort(ops, {}, &Node::sequence);
   refuse_gradient(from, to, ops, gx, gys);
 }
 

@@ -147,9 +147,8 @@ std::vector<Layout> layouts(const Tensor& x) {
 bool check_form(const Subject& subject, const GradcheckOptions& options, Generator& generator,
                 Findings& findings) {
   const auto& [order, f, checked, inputs, leaves, wanted, outputs] = subject;
-  findings.require(
-      std::any_of(outputs.begin(), outputs.end(), [](const Tensor& y) { return y.requires_grad(); }), kWhole,
-      "the result requires no gradient");
+  findings.require(std::ranges::any_of(outputs, &Tensor::requires_grad), kWhole,
+                   "the result requires no gradient");
   const bool repeats = same_bits(flatten(f(leaves)), flatten(outputs));
   findings.require(
       repeats, kWhole,

@@ -57,8 +57,7 @@ Function gradient_of(const Function& f, size_t input_count, const std::vector<si
   return [=](const std::vector<Tensor>& arguments) {
     const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);
     std::vector<Tensor> inputs(arguments.begin(), middle), wanted;
-    const bool recorded =
-        std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.requires_grad(); });
+    const bool recorded = std::ranges::any_of(arguments, &Tensor::requires_grad);
     for (const size_t i : checked) {
       if (!inputs[i].requires_grad()) inputs[i] = inputs[i].detach().requires_grad_();
       wanted.push_back(inputs[i]);

@@ -25,8 +25,7 @@ struct Call {
     for (const size_t i : checked) leaves.push_back(inputs[i] = inputs[i].detach().requires_grad_());
     arguments = inputs;
     result = f(inputs)[0];
-    if (!result.requires_grad()) return;
-    for (const Node* node : autograd::ops_below({result.impl()->node.get()})) ops.push_back(node);
+    if (result.requires_grad()) ops = autograd::ops_below({result.impl()->node.get()});
   }
 
   std::vector<Tensor> arguments, leaves;  // all inputs; the checked ones
@@ -84,9 +83,8 @@ class Search {
 
  private:
   bool is_same_graph(const Call& call) const {
-    return std::equal(
-        call.ops.begin(), call.ops.end(), here_.ops.begin(), here_.ops.end(),
-        [](const Node* a, const Node* b) { return autograd::describe(*a) == autograd::describe(*b); });
+    const auto text = [](const Node* op) { return autograd::describe(*op); };
+    return std::ranges::equal(call.ops, here_.ops, {}, text, text);
   }
 
   // Calls by their distance along a line; none where the graph is another one.

@@ -68,8 +68,7 @@ std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
     for (const Edge& e : node->edges)
       if (e.to) stack.push_back(e.to.get());
   }
-  std::sort(found.begin(), found.end(),
-            [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  std::ranges::sort(found, {}, &Node::sequence);
   return found;
 }
 

@@ -282,8 +282,8 @@ class TorchPrinter : Elements {
 std::string backward_name(const Node& node) {
   const bool matrix = node.shape.size() == 2;
   if (node.op == "linear" || node.op == "matmul") {
-    const bool biased = std::any_of(node.edges.begin(), node.edges.end(),
-                                    [](const Edge& edge) { return edge.to->shape.size() == 1; });
+    const bool biased =
+        std::ranges::any_of(node.edges, [](const Edge& edge) { return edge.to->shape.size() == 1; });
     if (node.shape.size() == 1) return biased ? "AddBackward0" : "SqueezeBackward3";
     if (matrix) return biased ? "AddmmBackward0" : "MmBackward0";
     return biased ? "ViewBackward0" : "UnsafeViewBackward0";

@@ -89,8 +89,7 @@ std::vector<Bf16Unit> found(Bf16Unit) { return {Bf16Unit::widened}; }
 template <class Isa>
 Isa named(std::string_view name) {
   const std::vector<Isa>& available = available_isas<Isa>();
-  const auto found =
-      std::find_if(available.begin(), available.end(), [&](Isa i) { return isa_name(i) == name; });
+  const auto found = std::ranges::find(available, name, isa_name<Isa>);
   if (found == available.end())
     fail(Traits<Isa>::kWhat, Traits<Isa>::kVariable, " must be one that this machine has (",
          joined(available, ", ", isa_name<Isa>), "), got ", name, ".");
