@@ -69,7 +69,7 @@ void refuse_if_written(const Node& node, const Tensor& gy, uint64_t before) {
 
 BackwardPass::BackwardPass(bool create_graph, bool retain_graph)
     : id_(next_pass.fetch_add(1)),
-      outer_op_(running_op),
+      op_(running_op, running_op),
       create_graph_(create_graph),
       composed_(create_graph || is_by_definition()),
       release_(!retain_graph && !create_graph),
@@ -77,10 +77,7 @@ BackwardPass::BackwardPass(bool create_graph, bool retain_graph)
   slots_.reserve(32);  // so that a small graph costs one allocation
 }
 
-BackwardPass::~BackwardPass() {
-  forget_from(0);
-  running_op = outer_op_;
-}
+BackwardPass::~BackwardPass() { forget_from(0); }
 
 void BackwardPass::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
   if (!cotangents.empty() && cotangents.size() != outputs.size())

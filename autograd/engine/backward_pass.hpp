@@ -32,8 +32,6 @@ class BackwardPass {
  public:
   BackwardPass(bool create_graph, bool retain_graph);
   ~BackwardPass();
-  BackwardPass(const BackwardPass&) = delete;
-  BackwardPass& operator=(const BackwardPass&) = delete;
 
   void start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents);
   /// Adds to the grad() of every leaf.
@@ -83,7 +81,7 @@ class BackwardPass {
   void check_for_anomaly(const Node& from, const Node& to, const Tensor& gx, std::span<const Tensor> gys);
 
   uint64_t id_;
-  std::string_view outer_op_;  // of the pass whose rule started this one
+  Scoped<std::string_view> op_;  // restores running_op for the pass whose rule started this one
   bool create_graph_;
   bool composed_;  // gradients are made of recorded operations only
   bool release_;   // each vertex once it has been used
