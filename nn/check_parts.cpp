@@ -104,16 +104,7 @@ void change_at_random(Tensor& values, Generator generator) {
 
 Scratch::Scratch(Module& module) : modes_(module) {
   start(module);
-  std::map<const autograd::TensorImpl*, Tensor> copies;
-  for (const Slot& slot : slots) {
-    Tensor& copy = copies[slot.original.impl()];
-    if (!copy.defined()) {
-      copy = clone(slot.original);
-      if (slot.original.requires_grad()) copy.requires_grad_();
-      copy.impl()->frozen = slot.original.impl()->frozen;
-    }
-    *slot.place = copy;
-  }
+  replace_tensors(module, [](const Tensor& old, bool) { return in_place_of(old, clone(old)); });
 }
 
 Scratch::~Scratch() {

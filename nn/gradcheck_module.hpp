@@ -32,7 +32,10 @@ GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inp
   }
   const GradcheckFunction f = [&](const std::vector<Tensor>& values) {
     M replaced = copy;
-    detail::replace_parameters(replaced, values, inputs.size());
+    detail::replace_tensors(replaced,
+                            [&, next = inputs.size()](const Tensor& old, bool is_parameter) mutable {
+                              return is_parameter ? values.at(next++) : old;
+                            });
     return call(replaced, values);
   };
   return gradcheck(f, all, named);

@@ -34,33 +34,6 @@ class Collector : public Visitor {
   std::set<const autograd::TensorImpl*> seen_;
 };
 
-/// Puts made(old, is_parameter) in the places of all parameters and buffers; tied ones stay tied.
-template <class F>
-class Replace : public Visitor {
- public:
-  Replace(Module& module, F made) : made_(std::move(made)) { start(module); }
-
- private:
-  void on_parameter(const std::string&, Tensor& parameter, Role) override { replace(parameter, true); }
-  void on_buffer(const std::string&, Tensor& buffer) override { replace(buffer, false); }
-  void replace(Tensor& place, bool is_parameter) {
-    const Tensor old = place;
-    const auto [found, is_new] = replaced_.try_emplace(old.impl());
-    if (is_new) found->second = {old, made_(old, is_parameter)};
-    place = found->second.second;
-  }
-
-  F made_;
-  std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> replaced_;
-};
-
-/// The tensor in the place of an old one: it requires gradients, or is frozen, as that did.
-Tensor in_place_of(const Tensor& old, Tensor made) {
-  if (old.requires_grad() && is_floating(made.dtype())) made.requires_grad_();
-  made.impl()->frozen = old.impl()->frozen;
-  return made;
-}
-
 /// A remark for summary() on a parameter that is not trained.
 std::string remark(const Tensor& parameter) {
   if (parameter.requires_grad()) return "";
@@ -184,17 +157,17 @@ void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
     fail("module", "parameters must be float32, float64, ",
          listed(std::span(kDTypeNames).last(kTileTypes + 1)), ", got ", name(dtype), ".");
-  Replace(*this, [dtype](const Tensor& old, bool is_parameter) {
+  detail::replace_tensors(*this, [dtype](const Tensor& old, bool is_parameter) {
     const bool keeps_numbers = is_storage(dtype) && (!is_parameter || old.dim() != 2);
     const DType to = keeps_numbers ? DType::float32 : dtype;
     if (old.dtype() == to || (!is_parameter && !is_floating(old.dtype()))) return old;
     old.impl()->replaced = true;
-    return in_place_of(old, old.detach().to(to));
+    return detail::in_place_of(old, old.detach().to(to));
   });
 }
 
 void detail::own_tensors(Module& copy) {
-  Replace(copy, [](const Tensor& old, bool) {
+  replace_tensors(copy, [](const Tensor& old, bool) {
     if (is_storage(old.dtype())) return old;  // is only read
     Tensor made = raw::clone(old.detach());
     if (old.grad().defined()) made.requires_grad_().set_grad(raw::clone(old.grad()));
@@ -202,9 +175,27 @@ void detail::own_tensors(Module& copy) {
   });
 }
 
-void detail::replace_parameters(Module& module, const std::vector<Tensor>& values, size_t first) {
-  Replace(module,
-          [&](const Tensor& old, bool is_parameter) { return is_parameter ? values.at(first++) : old; });
+void detail::replace_tensors(Module& module, const std::function<Tensor(const Tensor&, bool)>& made) {
+  struct Replace : Visitor {
+    explicit Replace(const std::function<Tensor(const Tensor&, bool)>& call) : f(call) {}
+    void on_parameter(const std::string&, Tensor& parameter, Role) override { replace(parameter, true); }
+    void on_buffer(const std::string&, Tensor& buffer) override { replace(buffer, false); }
+    void replace(Tensor& place, bool is_parameter) {
+      const Tensor old = place;
+      const auto [found, is_new] = replaced.try_emplace(old.impl());
+      if (is_new) found->second = {old, f(old, is_parameter)};
+      place = found->second.second;
+    }
+    const std::function<Tensor(const Tensor&, bool)>& f;
+    std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> replaced;
+  };
+  Replace(made).start(module);
+}
+
+Tensor detail::in_place_of(const Tensor& old, Tensor made) {
+  if (old.requires_grad() && is_floating(made.dtype())) made.requires_grad_();
+  made.impl()->frozen = old.impl()->frozen;
+  return made;
 }
 
 void detail::for_each_module(Module& root, const std::function<void(const std::string&, Module&)>& f) {

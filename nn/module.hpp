@@ -233,8 +233,11 @@ class Module {
 
 namespace detail {
 void own_tensors(Module& copy);
-/// Puts values, from `first` on, in the places of the parameters, in the order of named_parameters().
-void replace_parameters(Module& module, const std::vector<Tensor>& values, size_t first);
+/// Puts made(old, is_parameter) in the places of all parameters and buffers, in the order in which `visit`
+/// lists them; tied ones stay tied.
+void replace_tensors(Module& module, const std::function<Tensor(const Tensor& old, bool is_parameter)>& made);
+/// The tensor in the place of an old one: it requires gradients, or is frozen, as that did.
+Tensor in_place_of(const Tensor& old, Tensor made);
 /// Calls f for the module, whose path is empty, and for each one below it.
 void for_each_module(Module& root, const std::function<void(const std::string& path, Module& module)>& f);
 }  // namespace detail
