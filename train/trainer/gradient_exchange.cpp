@@ -1,20 +1,36 @@
 #include "gradus/train/trainer/gradient_exchange.hpp"
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/train/optimizers/clip.hpp"
 
 namespace gradus::train {
 
-GradientExchange::GradientExchange(const NamedParameters& parameters) {
+GradientExchange::GradientExchange(const NamedParameters& parameters, int64_t micro) : micro_(micro) {
   for (const NamedParameter& one : parameters)
     if (one.second.requires_grad()) parameters_.push_back(one);
 }
 
 StepSums GradientExchange::compute(const StepWork& work) {
-  const std::vector<data::Batch> batches = work.draw(0);
+  std::vector<std::vector<data::Batch>> batches;
+  StepSums sums;
+  for (int64_t i = 0; i < micro_; ++i)
+    sums.targets += static_cast<double>(data::count_targets(batches.emplace_back(work.draw(i))));
   work.begin();
-  const auto targets = static_cast<double>(data::count_targets(batches));
-  return {work.backward(0, batches, targets), targets};
+  std::vector<TreeSum> gradients(parameters_.size());
+  for (int64_t i = 0; i < micro_; ++i) {
+    sums.loss += work.backward(i, batches[static_cast<size_t>(i)], sums.targets);
+    if (micro_ == 1) return sums;  // the gradients are those of the step
+    const NoGrad no_grad;
+    for (size_t k = 0; k < parameters_.size(); ++k) {
+      Tensor& parameter = parameters_[k].second;
+      gradients[k].add({{i, i + 1}, gradient_or_zeros(parameter)});
+      parameter.zero_grad();
+    }
+  }
+  const NoGrad no_grad;
+  for (size_t k = 0; k < parameters_.size(); ++k) parameters_[k].second.set_grad(gradients[k].total());
+  return sums;
 }
 
 double GradientExchange::norm() const {
@@ -26,8 +42,7 @@ double GradientExchange::norm() const {
 std::unique_ptr<GradientExchange> make_exchange(const NamedParameters& parameters, const Optimizer& optimizer,
                                                 const LoopOptions& loop, Communicator* ranks) {
   if (ranks) return make_shared_gradients(parameters, optimizer, loop, *ranks);
-  if (loop.micro > 1) return make_micro_batches(parameters, loop.micro);
-  return std::make_unique<GradientExchange>(parameters);
+  return std::make_unique<GradientExchange>(parameters, loop.micro);
 }
 
 Tensor gradient_or_zeros(const Tensor& parameter) {

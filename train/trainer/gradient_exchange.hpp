@@ -1,6 +1,6 @@
-// GradientExchange: how the gradient of a step comes about. This class is the way of one process with one
-// micro-batch; make_exchange() also returns those of several micro-batches (micro_batches.cpp) and of several
-// ranks (gradient_exchange_on_ranks.cpp). Not thread-safe.
+// GradientExchange: how the gradient of a step comes about. This class is the way of one process, whose
+// micro-batches come one after the other; make_exchange() also returns that of several ranks
+// (gradient_exchange_on_ranks.cpp). Not thread-safe.
 //
 // The sum over M micro-batches is a binary tree over their numbers, so it has the same bits for every number
 // of ranks: of two neighbouring blocks of one size, the sums are added as soon as both are there; blocks that
@@ -40,8 +40,8 @@ class GradientExchange {
   /// A call that updates the owned parameters, and passes each to the function after that.
   using Update = std::function<void(const Optimizer::Updated& updated)>;
 
-  /// Keeps those that require gradients. They have no gradient yet.
-  explicit GradientExchange(const NamedParameters& parameters);
+  /// Keeps those that require gradients. They have no gradient yet. A step has `micro` micro-batches.
+  GradientExchange(const NamedParameters& parameters, int64_t micro);
   virtual ~GradientExchange() = default;
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -58,6 +58,7 @@ class GradientExchange {
 
  protected:
   NamedParameters parameters_;
+  const int64_t micro_;
 };
 
 /// The exchange for these settings, of which it uses micro and wire. `ranks` is borrowed; null: this process
@@ -96,8 +97,7 @@ class TreeSum {
 /// The gradient of a parameter; zeros if the loss did not use it.
 Tensor gradient_or_zeros(const Tensor& parameter);
 
-/// The exchanges of make_exchange() for several micro-batches.
-std::unique_ptr<GradientExchange> make_micro_batches(const NamedParameters& parameters, int64_t micro);
+/// The exchange of make_exchange() for several ranks.
 std::unique_ptr<GradientExchange> make_shared_gradients(const NamedParameters& parameters,
                                                         const Optimizer& optimizer, const LoopOptions& loop,
                                                         Communicator& ranks);

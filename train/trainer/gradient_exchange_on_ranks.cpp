@@ -45,7 +45,7 @@ class SharedGradients : public GradientExchange {
  public:
   SharedGradients(const NamedParameters& parameters, const Optimizer& optimizer, const LoopOptions& loop,
                   Communicator& ranks)
-      : GradientExchange(parameters), loop_(loop), ranks_(ranks) {
+      : GradientExchange(parameters, loop.micro), wire_(loop.wire), ranks_(ranks) {
     std::vector<double> costs;
     for (const NamedParameter& one : parameters)
       costs.push_back(one.second.requires_grad() ? optimizer.update_cost(one) : 0);
@@ -53,7 +53,7 @@ class SharedGradients : public GradientExchange {
     for (size_t i = 0; i < parameters.size(); ++i)
       if (parameters[i].second.requires_grad())
         parts_.push_back({.parameter = parameters[i].second, .owner = owner[i]});
-    if (loop.micro == 1) return;  // of several batches, and no rank waits for gradients of another
+    if (micro_ == 1) return;  // of several batches, and no rank waits for gradients of another
     for (size_t i = 0; i < parts_.size(); ++i)
       parts_[i].hook = parts_[i].parameter.register_hook([this, i](const Tensor& gradient) {
         if (current_ >= 0) arrived(i, gradient.contiguous());
@@ -73,7 +73,7 @@ class SharedGradients : public GradientExchange {
     targets = sum_of(all_ranks(&ranks_, targets));
 
     receive_gradients();
-    std::vector<double> losses(static_cast<size_t>(loop_.micro));
+    std::vector<double> losses(static_cast<size_t>(micro_));
     for (int64_t i = mine().begin; i < mine().end; ++i) {
       current_ = i;
       for (Part& part : parts_) part.has_arrived = false;
@@ -115,7 +115,7 @@ class SharedGradients : public GradientExchange {
       Part& part = parts_[i];
       part_of[part.parameter.raw_data()] = i;
       if (owns(part)) continue;
-      part.message = is_rounded() ? empty(part.parameter.shape(), loop_.wire) : part.parameter;
+      part.message = is_rounded() ? empty(part.parameter.shape(), wire_) : part.parameter;
       ranks_.receive(part.owner, tag_of(i), part.message.raw_mutable_data(), bytes_of(part.message));
     }
     update([&](const Tensor& parameter) { send_parameter(part_of.at(parameter.raw_data())); });
@@ -162,11 +162,11 @@ class SharedGradients : public GradientExchange {
 
   bool owns(const Part& part) const { return part.owner == ranks_.rank(); }
   MicroRange mine() const { return range_of(ranks_.rank()); }
-  bool is_rounded() const { return loop_.wire == DType::bfloat16; }
+  bool is_rounded() const { return wire_ == DType::bfloat16; }
 
   /// The micro-batches that a rank computes; rank 0 has the first. May be empty.
   MicroRange range_of(int rank) const {
-    const auto first = [&](int64_t of) { return (of * loop_.micro + ranks_.size() - 1) / ranks_.size(); };
+    const auto first = [&](int64_t of) { return (of * micro_ + ranks_.size() - 1) / ranks_.size(); };
     return {first(rank), first(rank + 1)};
   }
 
@@ -191,7 +191,7 @@ class SharedGradients : public GradientExchange {
         Part& part = parts_[i];
         if (!owns(part)) continue;
         for (size_t b = 0; b < blocks.size(); ++b) {
-          const DType dtype = is_rounded() ? loop_.wire : part.parameter.dtype();
+          const DType dtype = is_rounded() ? wire_ : part.parameter.dtype();
           Tensor sum = empty(part.parameter.shape(), dtype);
           ranks_.receive(from, tag_of(i, b), sum.raw_mutable_data(), bytes_of(sum));
           part.received.push_back({blocks[b].of, std::move(sum)});
@@ -268,7 +268,7 @@ class SharedGradients : public GradientExchange {
                             ". The last checkpoint is whole. Hint: check that machine's memory."));
   }
 
-  const LoopOptions loop_;
+  const DType wire_;
   Communicator& ranks_;
   std::vector<Part> parts_;  // of parameters_
   int64_t current_ = -1;     // micro-batch, during its backward
