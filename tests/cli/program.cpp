@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/json.hpp"
 
 namespace gradus::cli {
 
@@ -69,6 +70,20 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   std::vector<std::string> all{"gradus"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return run(program_file(), all, input);
+}
+
+Outcome must_run(const std::vector<std::string>& arguments, const Input& input) {
+  const Outcome outcome = run_program(arguments, input);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome;
+}
+
+double loss_of(const std::vector<std::string>& model, const std::string& text) {
+  return files::Json(must("eval", model, "--text", text, "--json").out, "test", "eval")
+      .root()
+      .at("loss")
+      .number();
 }
 
 Outcome run_shell(const std::string& script, Input input) {

@@ -53,13 +53,17 @@ Outcome call(const Parts&... parts) {
   return run_program(args(parts...));
 }
 
-/// REQUIREs that `gradus` with args(parts...) ends with exit code 0.
+/// run_program(), which it REQUIREs to end with exit code 0.
+Outcome must_run(const std::vector<std::string>& arguments, const Input& input = {});
+
+/// must_run() with args(parts...).
 template <class... Parts>
-void must(const Parts&... parts) {
-  const Outcome outcome = call(parts...);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+Outcome must(const Parts&... parts) {
+  return must_run(args(parts...));
 }
+
+/// The loss that `gradus eval` prints for a model, which flags may follow, on a file.
+double loss_of(const std::vector<std::string>& model, const std::string& text);
 
 /// Runs a script of the shell, in which $GRADUS is the program. Throws as above.
 Outcome run_shell(const std::string& script, Input input = {});

@@ -48,7 +48,7 @@ TEST_CASE("files of others are not replaced unasked, earlier ones of the verb ar
   CHECK(gradus::files::read(lines) == line);
   for (std::vector<std::string>& flags : all) {
     flags.back() = place.scratch.path(flags[0] + std::to_string(&flags - all.data()) + ".html");
-    for (int i = 0; i < 2; ++i) CHECK(run_program(flags).code == 0);
+    for (int i = 0; i < 2; ++i) must(flags);
   }
   for (const std::vector<std::string>& flags : all)
     for (const std::vector<std::string>& others : all) {
@@ -67,7 +67,7 @@ TEST_CASE("weights that are not finite are no model; info describes them still",
   std::filesystem::remove(place.out + "/checksums.sfv");
   for (const std::vector<std::string>& verb : place.verbs_of(place.out))
     check_refused(verb, {"values of 'wte.weight' must be finite, got NaN or infinity at ("});
-  CHECK(call("info", place.out).code == 0);
+  must("info", place.out);
   std::ofstream(file) << bytes.replace(bytes.size() - 4, 4, "\xFF\xFF\x7F\x7F");
   CHECK_HAS(call("eval", place.out, "--text", place.text).err, "[eval] the loss of ",
             " must be finite, got ");
@@ -85,7 +85,7 @@ TEST_CASE("shards without their index are no model; info lists the tensors of on
     check_refused(verb, {"must have model.safetensors.index.json, the list of its shards, got 'model-0"});
   for (const std::vector<std::string>& verb : place.verbs_of(shard))
     check_refused(verb, {"must have a whole model, got one of its shards. Hint: name their folder."});
-  CHECK(call("info", shard).code == 0);
+  must("info", shard);
 }
 
 TEST_CASE("a text must be a file that can be read and is long enough") {
@@ -154,7 +154,7 @@ TEST_CASE("a folder of texts has nothing else of such names, and is no stream") 
   std::filesystem::create_directory(folder + "/more.txt");
   const std::string gradus = concat("'", program_file(), "' ");
   const auto run = [&](const std::string& verb) { return run_shell(gradus + verb + " <'" + folder + "'"); };
-  REQUIRE(call("train --preset tiny --steps 1 --text", folder, "--out", place.out, "--quiet").code == 0);
+  must("train --preset tiny --steps 1 --text", folder, "--out", place.out, "--quiet");
   for (const std::string& verb : std::vector<std::string>{
            "train --text -", "tokenizer encode '" + place.out + "'", "eval '" + place.out + "' --text -",
            "sample '" + place.out + "' --prompt -"}) {
@@ -223,7 +223,7 @@ TEST_CASE("what is in a folder stays there") {
   std::filesystem::rename(place.out + "/last.tmp", place.out + "/other");
   check_refused(with({place.out}), {"must be new or empty"});  // It has a best model.
   std::filesystem::rename(place.out + "/other", place.out + "/last.tmp");
-  CHECK(run_program(with(args(place.out, "--steps 1"))).code == 0);
+  must(with(args(place.out, "--steps 1")));
 
   const std::string home = place.scratch.path("home");
   std::filesystem::create_directory(home);

@@ -19,9 +19,7 @@ struct Trained {
   Outcome outcome;
 
   explicit Trained(std::vector<std::string> more = {}) {
-    outcome = call("train --text", text, "--preset tiny --steps 12 --eval-every 5 --out", out, more);
-    INFO(outcome.err);
-    REQUIRE(outcome.code == 0);
+    outcome = must("train --text", text, "--preset tiny --steps 12 --eval-every 5 --out", out, more);
   }
 };
 
@@ -108,8 +106,7 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   const Scratch scratch;
   const std::string text = scratch.text(), out = scratch.path("run");
   const auto train = args("train --text", text, "--preset tiny --minutes 0.03 --out");
-  const Outcome run = call(train, out);
-  REQUIRE(run.code == 0);
+  const Outcome run = must(train, out);
   CHECK_HAS(run.err, "steps in 0.03 minutes");
   const json config = json::parse(read(out + "/last/train.json"));
   CHECK(config.at("minutes") == 0.03);
@@ -129,7 +126,7 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   CHECK(steps > 0);
   CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
   CHECK(json::parse(read(out + "/train.json")).at("steps") == steps);
-  CHECK(call("train --out", out, "--resume --quiet").code == 0);
+  must("train --out", out, "--resume --quiet");
   CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
 
   must(train, scratch.path("without"), "--dropout 0 --precision float32 --stop-after 1");
@@ -153,8 +150,7 @@ TEST_CASE("patience ends a run that makes no progress, for good") {
   const json done = json::parse(lines_of(run.outcome.out).back());
   CHECK(done.at("event") == "done");
   CHECK(done.at("steps") == 6);  // of 12: the lowest loss after step 2, none lower after 4 and 6
-  const Outcome again = call("train --out", run.out, "--resume --json");
-  CHECK(again.code == 0);
+  const Outcome again = must("train --out", run.out, "--resume --json");
   CHECK(json::parse(lines_of(again.out).back()).at("steps") == 6);
   const Outcome on = call("train --out", run.out, "--resume --patience 0 --json");
   CHECK(json::parse(lines_of(on.out).back()).at("steps") == 12);
@@ -213,9 +209,7 @@ TEST_CASE("a config file stands for flags, the command line wins over it, and bo
                                    "\"]  # with a hash in its name\nsteps = 1_0\nlr = 2e-3\n"
                                    "bias = false\ndecay = 'linear'\npreset = \"tiny\"\nquiet = true\n");
   const std::string out = scratch.path("run");
-  const Outcome outcome = call("train --config", toml, "--out", out, "--steps 3 --steps 2");
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must("train --config", toml, "--out", out, "--steps 3 --steps 2");
   CHECK(outcome.err.empty());
   const auto config = train::load_config(train::RunFolder(out));
   CHECK(config.text == std::vector<std::string>{text});
@@ -248,9 +242,7 @@ TEST_CASE("a run folder is complete, and sample, eval and info read it", "[needs
           version);
 
   const auto sample = [&](const std::vector<std::string>& more, const Input& input = {}) {
-    const Outcome outcome = run_program(args("sample", run.out, "--tokens 20", more), input);
-    INFO(outcome.err);
-    CHECK(outcome.code == 0);
+    const Outcome outcome = must_run(args("sample", run.out, "--tokens 20", more), input);
     CHECK(outcome.err.empty());
     return outcome.out;
   };
@@ -290,8 +282,7 @@ TEST_CASE("help shows groups, defaults and examples in at most 100 columns", "[n
        {"", "train", "sample", "chat", "eval", "look", "gradcheck", "bench", "plan", "info"}) {
     std::vector<std::string> arguments{"--help"};
     if (*verb) arguments.insert(arguments.begin(), verb);
-    const Outcome outcome = run_program(arguments);
-    CHECK(outcome.code == 0);
+    const Outcome outcome = must(arguments);
     CHECK(outcome.err.empty());
     CHECK_HAS(outcome.out, "Examples:");
     size_t flags = 0;

@@ -16,24 +16,20 @@ struct Place {
 
   /// What the verb prints, which must be done.
   static std::string out(const std::vector<std::string>& arguments, const std::string& input = "") {
-    const Outcome outcome = run_program(arguments, {.stdin_text = input});
-    INFO(outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome.out;
+    return must_run(arguments, {.stdin_text = input}).out;
   }
   void learn(const std::string& vocab = "300") const {
-    (void)out(args("tokenizer train", text, "--out", folder, "--vocab", vocab, "--quiet"));
+    must("tokenizer train", text, "--out", folder, "--vocab", vocab, "--quiet");
   }
   std::string train(const std::string& name, const std::vector<std::string>& more) const {
-    (void)out(args("train --text", text, "--preset tiny --steps 4 --quiet --out", scratch.path(name), more));
+    must("train --text", text, "--preset tiny --steps 4 --quiet --out", scratch.path(name), more);
     return scratch.path(name);
   }
 };
 
 TEST_CASE("a tokenizer is learnt, and takes texts there and back", "[needs.formats]") {
   const Place place;
-  const Outcome learnt = call("tokenizer train", place.text, "--out", place.folder, "--vocab 300");
-  CHECK(learnt.code == 0);
+  const Outcome learnt = must("tokenizer train", place.text, "--out", place.folder, "--vocab 300");
   CHECK(learnt.out.empty());
   CHECK_HAS(learnt.err, "learnt  300 tokens from ");
   for (const char* file :
@@ -135,8 +131,7 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
   check_refused(args("tokenizer train", place.text, "--out", place.scratch.path("new"), "--vocab 256"),
                 {"--vocab must be a whole number of at least 257, got 256."});
   const std::string before = read(place.folder + "/merges.txt");
-  (void)Place::out(
-      args("tokenizer train", place.text, "--out", place.folder, "--vocab 280 --overwrite --quiet"));
+  must("tokenizer train", place.text, "--out", place.folder, "--vocab 280 --overwrite --quiet");
   CHECK(read(place.folder + "/merges.txt") != before);
 
   const std::string file = place.folder + "/tokenizer.json";
@@ -149,7 +144,7 @@ TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with th
   const std::vector<std::string> pairs = args("--tokenizer bpe --vocab 280");
   const std::string whole = place.train("whole", pairs);
   const std::string run = place.train("parts", args(pairs, "--stop-after 2"));
-  (void)Place::out(args("train --out", run, "--resume --quiet"));
+  must("train --out", run, "--resume --quiet");
   check_same(run, whole,
              {"model.safetensors", "last/model.safetensors", "merges.txt", "last/merges.txt",
               "tokenizer.json", "checksums.sfv"});
@@ -162,12 +157,11 @@ TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with th
   CHECK(eval.at("bits_per_byte").get<double>() ==
         Approx(eval.at("loss").get<double>() / std::log(2.0) * eval.at("tokens").get<double>() /
                eval.at("bytes").get<double>()));
-  CHECK(call("info", run).code == 0);
+  must("info", run);
   check_refused(args("train --out", run, "--resume --vocab 281"), {"--vocab of a resumed run must stay 280"});
 
   // A run of another kind in its place leaves none of its files.
-  (void)Place::out(
-      args("train --text", place.text, "--preset tiny --steps 2 --quiet --out", run, "--overwrite"));
+  must("train --text", place.text, "--preset tiny --steps 2 --quiet --out", run, "--overwrite");
   CHECK_FALSE(std::filesystem::exists(run + "/merges.txt"));
   CHECK_FALSE(std::filesystem::exists(run + "/last/merges.txt"));
 }
@@ -192,13 +186,13 @@ TEST_CASE("a run takes a tokenizer that is there, of any form, and needs it no m
       place.train("run", args("--tokenizer", place.folder + "/tokenizer.json", "--stop-after 2"));
   CHECK(read(run + "/merges.txt") == read(place.folder + "/merges.txt"));
   std::filesystem::remove_all(place.folder);
-  (void)Place::out(args("train --out", run, "--resume --quiet"));
+  must("train --out", run, "--resume --quiet");
   CHECK(json::parse(read(run + "/config.json")).at("vocab_size") == 300);
 
   // GPT-2's folders may have tokenizer.json alone.
   for (const char* file : {"vocab.json", "merges.txt", "checksums.sfv"})
     std::filesystem::remove(run + "/" + file);
-  CHECK(call("sample", run, "--tokens 3").code == 0);
+  must("sample", run, "--tokens 3");
 }
 
 TEST_CASE("a folder without tokenizer.json opens and goes on") {
@@ -207,8 +201,8 @@ TEST_CASE("a folder without tokenizer.json opens and goes on") {
   for (const std::string& folder : {run, run + "/last"})
     for (const char* file : {"tokenizer.json", "tokenizer_config.json", "checksums.sfv"})
       std::filesystem::remove(folder + "/" + file);
-  CHECK(call("sample", run, "--tokens 3").code == 0);
-  (void)Place::out(args("train --out", run, "--resume --quiet"));
+  must("sample", run, "--tokens 3");
+  must("train --out", run, "--resume --quiet");
   CHECK(std::filesystem::exists(run + "/tokenizer.json"));
   CHECK(std::filesystem::exists(run + "/last/tokenizer.json"));
 }

@@ -9,8 +9,7 @@ TEST_CASE("help is found by every way that leads to it", "[needs.verbs]") {
   CHECK(call("help").out == call("--help").out);
   for (const std::string& verb : args("train sample eval tokenizer gradcheck conform lesson replay sweep "
                                       "bench info plan export new")) {
-    const Outcome help = call(verb, "--help");
-    CHECK(help.code == 0);
+    const Outcome help = must(verb, "--help");
     CHECK_HAS(help.out, "Usage: gradus " + verb + " ", "Examples:");
     if (verb == "train" || verb == "tokenizer")
       for (const auto& way : {args("help", verb), args(verb, "help"), args(verb, "-h")})

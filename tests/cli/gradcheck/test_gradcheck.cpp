@@ -8,8 +8,7 @@ namespace gradus::cli::test_gradcheck {
 using nlohmann::json;
 
 TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end") {
-  const Outcome outcome = call("gradcheck --all --json");
-  CHECK(outcome.code == 0);
+  const Outcome outcome = must("gradcheck --all --json");
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() > 50);
   int64_t checks = 0;
@@ -30,8 +29,7 @@ TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end"
 
 TEST_CASE("the columns of gradcheck end below their headings") {
   for (const char* order : {"1", "2"}) {
-    const Outcome outcome = call("gradcheck --op mul --order", order);
-    CHECK(outcome.code == 0);
+    const Outcome outcome = must("gradcheck --op mul --order", order);
     const std::vector<std::string> lines = lines_of(outcome.out);
     REQUIRE(lines.size() == 3);
     CHECK(lines[0].starts_with("      op "));

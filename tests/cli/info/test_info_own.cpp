@@ -27,8 +27,7 @@ TEST_CASE("info reads the folder of a model of one's own") {
   const Scratch scratch;
   const std::string out = scratch.path("line");
   fit_line(out, 4);
-  const Outcome stopped = call("info", out);
-  CHECK(stopped.code == 0);
+  const Outcome stopped = must("info", out);
   CHECK_THAT(stopped.out, StartsWith("model.safetensors  shape   numbers\n"
                                      "bias               (1,)          1\n"
                                      "weight             (1, 3)        3\n"));
@@ -52,8 +51,7 @@ TEST_CASE("names in the files of a model of one's own obey nobody, and a changed
   std::ofstream(file, std::ios::binary) << model;
   check_refused({"info", out}, {"model.safetensors"});
   std::filesystem::remove(out + "/checksums.sfv");
-  const Outcome shown = call("info", out);
-  CHECK(shown.code == 0);
+  const Outcome shown = must("info", out);
   CHECK(shown.out.find('\x1b') == std::string::npos);
   CHECK_HAS(shown.out, "\\x1b");
 }

@@ -30,8 +30,7 @@ TEST_CASE("info lists the tensors of a file, of any dtype, with its metadata") {
           R"("e":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[12,14]},)"
           R"("\u001b[2Jb":{"dtype":"U64","shape":[],"data_offsets":[14,22]}})",
           22));
-  const Outcome info = run_program({"info", file});
-  CHECK(info.code == 0);
+  const Outcome info = must("info", file);
   CHECK(info.out ==
         "tensor    dtype    shape   bytes\n"
         "a         F8_E4M3  (2, 3)      6\n"
@@ -54,8 +53,7 @@ TEST_CASE("info lists the shards of an index") {
   const std::string whole =
       R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors", "z": "a.safetensors"}})";
   const std::string index = scratch.file("model.safetensors.index.json", whole);
-  const Outcome info = run_program({"info", index});
-  CHECK(info.code == 0);
+  const Outcome info = must("info", index);
   CHECK_THAT(info.out, ContainsSubstring("tensor  dtype  shape  bytes  file\n"
                                          "x       F32    (2,)       8  a.safetensors\n"
                                          "z       F32    (3,)      12  a.safetensors\n"

@@ -28,14 +28,12 @@ TEST_CASE("a model that is trained on questions answers them") {
   const std::string text = scratch.file("q.jsonl", questions()), out = scratch.path("run");
   must(train(text, out, args("--steps 150")));
   const Outcome piped =
-      run_program(args("chat", out, "--greedy --tokens 20"), {.stdin_text = "say c\n\n/reset\nsay e\n"});
-  CHECK(piped.code == 0);
+      must_run(args("chat", out, "--greedy --tokens 20"), {.stdin_text = "say c\n\n/reset\nsay e\n"});
   CHECK(piped.out == "ccc\neee\n");
   const Outcome object = run_program(args("chat", out, "--greedy --json"), {.stdin_text = "say b"});
   CHECK(json::parse(object.out) == json{{"question", "say b"}, {"answer", "bbb"}});
   // Only answers count: three letters and the end, of the last tenth of the examples.
-  const Outcome info = call("info", out);
-  CHECK(info.code == 0);
+  must("info", out);
   check_refused(args("chat", out, "--tokens -1"), {"--tokens must be >= 0, got -1"}, {.stdin_text = "x\n"});
   check_refused({"chat", out}, {"a question must have fewer than the 64 tokens"},
                 {.stdin_text = std::string(90, 'x') + "\n"});
@@ -59,8 +57,7 @@ TEST_CASE("bad JSONL is refused by line, or counted") {
   const std::string bad = scratch.file("bad.jsonl", questions() + "{\"prompt\":1}\n"),
                     out = scratch.path("run"), text = scratch.file("t.txt", std::string(900, 'a'));
   check_refused(train(bad, out, args("--steps 1")), {"bad.jsonl:61", "prompt must be a string, got 1"});
-  const Outcome skipped = run_program(train(bad, out, args("--steps 1 --skip-bad")));
-  CHECK(skipped.code == 0);
+  must(train(bad, out, args("--steps 1 --skip-bad")));
   check_refused(train(text, scratch.path("x"), {"--text", bad}), {"must all be JSONL or none"});
   check_refused(train(text, scratch.path("x"), {"--val-text", bad}), {"must all be JSONL or none"});
   check_refused(train(text, scratch.path("x"), args("--loss-on questions")), {"--loss-on", "answers or all"});
@@ -91,8 +88,7 @@ TEST_CASE("eval measures the answers of examples, each by itself") {
                     losses = scratch.path("losses.jsonl"),
                     one = scratch.file("one.jsonl", questions().substr(0, 38));
   must(train(text, out, args("--steps 3")));
-  const Outcome all = call("eval", out, "--text", text, "--per-example", losses, "--json");
-  REQUIRE(all.code == 0);
+  const Outcome all = must("eval", out, "--text", text, "--per-example", losses, "--json");
   std::istringstream lines(read(losses));
   double sum = 0;
   int64_t count = 0;

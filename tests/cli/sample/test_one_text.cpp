@@ -66,12 +66,7 @@ Tokens with_start(const std::string& text) {
   return tokens;
 }
 
-json object_of(const std::vector<std::string>& arguments) {
-  const Outcome outcome = run_program(arguments);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
-  return json::parse(outcome.out);
-}
+json object_of(const std::vector<std::string>& arguments) { return json::parse(must(arguments).out); }
 
 TEST_CASE("eval, each token, look and training read the token before a text, and none counts it",
           "[needs.formats]") {
@@ -102,9 +97,8 @@ TEST_CASE("eval, each token, look and training read the token before a text, and
 
   // The loss before a run is that of eval on the same text.
   const std::string out = m.scratch.path("run");
-  REQUIRE(run_program({"train", "--init-from", m.folder, "--text", file, "--val-text", file, "--block", "8",
-                       "--steps", "1", "--out", out, "--quiet"})
-              .code == 0);
+  must("train --init-from", m.folder, "--text", file, "--val-text", file, "--block 8 --steps 1 --quiet --out",
+       out);
   const std::string log = read(out + "/metrics.jsonl");
   const size_t at = log.find("\"event\":\"eval\"");
   const json first =
@@ -118,8 +112,7 @@ TEST_CASE("a text ends before the end token, and an empty prompt is the token be
           "[needs.formats]") {
   const Model m(/*ends=*/true);
   for (const std::string prompt : {"Anna", ""}) {
-    const Outcome sample = run_program({"sample", m.folder, "--greedy", "--tokens", "4", "--prompt", prompt});
-    CHECK(sample.code == 0);
+    const Outcome sample = must("sample", m.folder, "--greedy --tokens 4 --prompt", prompt);
     CHECK(sample.out == prompt + "\n");
   }
   CHECK(object_of({"eval", m.folder, "--tokens", "--prompt", "", "--json"}).at("next")[0].at("id") == kEnd);
@@ -157,11 +150,8 @@ TEST_CASE("what is left out of --text and of --val-text is noted for each", "[ne
   const std::string good = m.scratch.file("a.jsonl", json{{"text", "abc"}}.dump()),
                     long_one = m.scratch.file("b.jsonl", json{{"text", "abcdefghijk"}}.dump() + "\n{\n");
   const auto notes = [&](const std::string& text, const std::string& val, const std::string& out) {
-    const Outcome run =
-        run_program({"train", "--init-from", m.folder, "--text", text, "--val-text", val, "--block", "8",
-                     "--steps", "1", "--skip-bad", "--warmup", "0", "--out", m.scratch.path(out)});
-    INFO(run.err);
-    CHECK(run.code == 0);
+    const Outcome run = must("train --init-from", m.folder, "--text", text, "--val-text", val,
+                             "--block 8 --steps 1 --skip-bad --warmup 0 --out", m.scratch.path(out));
     std::string found;
     for (const std::string& line : lines_of(run.err))
       if (line.starts_with("note: ")) found += line + "\n";
@@ -185,9 +175,9 @@ TEST_CASE("memory is checked for the tokens that a verb reads, not for the whole
   const std::string folder = scratch.path("long"), text = scratch.file("x.txt", "some text");
   models::save_pretrained(models::Decoder(config, generator), folder);
   data::save_tokenizer(data::Tokenizer::bytes(), folder);
-  CHECK(run_program({"sample", folder, "--prompt", "a", "--tokens", "3"}).code == 0);
-  CHECK(run_program({"eval", folder, "--tokens", "--prompt", "abc"}).code == 0);
-  CHECK(run_program({"eval", folder, "--text", text}).code == 0);
+  must("sample", folder, "--prompt a --tokens 3");
+  must("eval", folder, "--tokens --prompt abc");
+  must("eval", folder, "--text", text);
   check_refused({"sample", folder, "--prompt", "a", "--tokens", "1000000000"}, {"the model must fit into"});
 }
 

@@ -47,8 +47,7 @@ TEST_CASE("eval --tokens gives each token the probability that a forward gives i
   std::string prompt;
   while (static_cast<int64_t>(prompt.size()) < model.config().block_size + 5)
     prompt += "One by one\nthe fell.";
-  const Outcome outcome = call("eval --tokens", run.folder, "--prompt", prompt, "--json --top 3 --all");
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must("eval --tokens", run.folder, "--prompt", prompt, "--json --top 3 --all");
   const Json json = Json::parse(outcome.out);
   const std::vector<int32_t> text = tokenizer.encode(prompt);
   REQUIRE(json["tokens"].size() == text.size());
@@ -86,8 +85,7 @@ TEST_CASE("eval --tokens gives each token the probability that a forward gives i
 
 TEST_CASE("eval --tokens prints a line a token and what comes next, and refuses what it cannot read") {
   const Trained run;
-  const Outcome outcome = call("eval --tokens", run.folder, "--prompt", std::string("One\n"), "--top 4");
-  CHECK(outcome.code == 0);
+  const Outcome outcome = must("eval --tokens", run.folder, "--prompt", std::string("One\n"), "--top 4");
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 14);
   CHECK_HAS(lines[0], "probability", "rank");
@@ -97,8 +95,7 @@ TEST_CASE("eval --tokens prints a line a token and what comes next, and refuses 
   CHECK_HAS(lines[12], "nats a token on the 3 after the first");
   CHECK(outcome.out.find('#') == std::string::npos);
 
-  const Outcome one = call("eval --tokens", run.folder, "--prompt O");
-  CHECK(one.code == 0);
+  const Outcome one = must("eval --tokens", run.folder, "--prompt O");
   CHECK(one.out.find("loss") == std::string::npos);
   const Outcome piped =
       run_program(args("eval --tokens", run.folder, "--prompt - --top 4"), {.stdin_text = "One\n\n"});
@@ -116,8 +113,7 @@ TEST_CASE("eval --tokens prints a line a token and what comes next, and refuses 
 
 TEST_CASE("eval --tokens shows tokens that are parts of characters") {
   const Trained run(args("--tokenizer byte"));
-  const Outcome people = call("eval --tokens", run.folder, "--prompt", std::string("the \xE2\x82\xAC"));
-  CHECK(people.code == 0);
+  const Outcome people = must("eval --tokens", run.folder, "--prompt", std::string("the \xE2\x82\xAC"));
   CHECK_HAS(people.out, "'\\xe2'", "'\\xac'");
   const Json json = Json::parse(call("eval --tokens", run.folder, "--prompt \xE2\x82\xAC --json").out);
   CHECK(json["tokens"][0]["id"] == 0xE2);

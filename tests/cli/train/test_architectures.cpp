@@ -10,12 +10,11 @@ using nlohmann::json;
 const char* const kLlama = "llama --heads 4 --kv-heads 2 --hidden 40 --rope-theta 500 --qk-norm --untied";
 
 /// `train` with a small decoder: its architecture and flags, and the flags of `more`.
-Outcome train_small(const Scratch& scratch, const std::string& out, const std::string& arch,
-                    const std::string& more = "") {
-  return run_shell(
-      "\"$GRADUS\" train --preset tiny --embd 32 --block 8 --steps 12 --dropout 0.1 --eval-every 4 "
-      "--save-every 4 --warmup 2 --quiet --text '" +
-      scratch.text() + "' --out '" + scratch.path(out) + "' --arch " + arch + " " + more);
+void train_small(const Scratch& scratch, const std::string& out, const std::string& arch,
+                 const std::string& more = "") {
+  must("train --preset tiny --embd 32 --block 8 --steps 12 --dropout 0.1 --eval-every 4 --save-every 4",
+       "--warmup 2 --quiet --text", scratch.text(), "--out", scratch.path(out), "--arch", split(arch),
+       split(more));
 }
 
 TEST_CASE("a decoder of each architecture is trained, described, sampled, evaluated, checked and exported",
@@ -39,7 +38,7 @@ TEST_CASE("a decoder of each architecture is trained, described, sampled, evalua
                              {"gguf", "web"}}}));
   INFO(row.arch);
   const Scratch scratch;
-  REQUIRE(train_small(scratch, "run", row.arch).code == 0);
+  train_small(scratch, "run", row.arch);
   const std::string run = scratch.path("run");
   const json config = json::parse(read(run + "/config.json"));
   CHECK(config.at("model_type") == row.model_type);
@@ -52,22 +51,19 @@ TEST_CASE("a decoder of each architecture is trained, described, sampled, evalua
   CHECK(std::string(row.arch).starts_with(
       json::parse(read(run + "/train.json")).at("arch").get<std::string>()));
 
-  const Outcome info = call("info", run);
-  CHECK(info.code == 0);
+  const Outcome info = must("info", run);
   for (const char* words : row.shown) CHECK_HAS(info.out, words);
   for (const std::string weights : {"float32", "bfloat16", "int8", "int4"}) {
     INFO(weights);
     const Outcome sample =
-        call("sample", run, "--prompt", std::string("the "), "--tokens 12 --weights", weights);
-    CHECK(sample.code == 0);
+        must("sample", run, "--prompt", std::string("the "), "--tokens 12 --weights", weights);
     CHECK(sample.out.size() == 4 + 12 + 1);
-    CHECK(call("eval", run, "--text", scratch.path("text.txt"), "--weights", weights).code == 0);
+    must("eval", run, "--text", scratch.path("text.txt"), "--weights", weights);
   }
-  const Outcome checked = call("gradcheck --model", run, "--order 1 --json");
-  CHECK(checked.code == 0);
+  const Outcome checked = must("gradcheck --model", run, "--order 1 --json");
   CHECK(json::parse(lines_of(checked.out).at(0)).at("passed") == true);
   for (const std::string format : row.exports)
-    CHECK(call("export", run, "--to", format, "--out", scratch.path("export." + format)).code == 0);
+    must("export", run, "--to", format, "--out", scratch.path("export." + format));
   for (const std::string format : row.refused)
     check_refused(args("export", run, "--to", format, "--out", scratch.path(format)),
                   {"must be of an architecture that other programs have, got --arch mingru"});
@@ -76,8 +72,8 @@ TEST_CASE("a decoder of each architecture is trained, described, sampled, evalua
 TEST_CASE("a decoder that was stopped and resumed ends with the bits of one in one go") {
   const std::string arch = GENERATE(std::string(kLlama), std::string("mingru"));
   const Scratch scratch;
-  REQUIRE(train_small(scratch, "whole", arch).code == 0);
-  REQUIRE(train_small(scratch, "parts", arch, "--stop-after 5").code == 0);
+  train_small(scratch, "whole", arch);
+  train_small(scratch, "parts", arch, "--stop-after 5");
   must("train --out", scratch.path("parts"), "--resume --quiet");
   check_same(scratch.path("whole"), scratch.path("parts"),
              {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
@@ -113,11 +109,10 @@ TEST_CASE("what a decoder cannot have is refused in one line") {
 }
 
 TEST_CASE("mingru has a preset, and what it cannot have is refused in one line") {
-  const Outcome info = call("info --arch mingru");
-  CHECK(info.code == 0);
+  const Outcome info = must("info --arch mingru");
   CHECK_HAS(info.out, "4 layers, 128 wide, block 128, 65 tokens, mingru");
-  CHECK(call("info --arch mingru --preset nano").code == 0);
-  CHECK(call("info --arch llama --preset gru").code == 0);
+  must("info --arch mingru --preset nano");
+  must("info --arch llama --preset gru");
   check_refused(args("info --arch mingru --heads 2"), {"--heads must be 1 with --arch mingru, got 2."});
 }
 

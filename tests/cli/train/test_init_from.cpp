@@ -33,7 +33,7 @@ struct Beginning {
     return args("train --init-from", base, "--text", other, "--out", scratch.path(out), more);
   }
   Outcome train(const std::string& out, const std::vector<std::string>& more = {}) const {
-    return run_program(arguments(out, more));
+    return must(arguments(out, more));
   }
   void refused(const std::vector<std::string>& flags, const std::vector<std::string>& words) const {
     INFO(flags.at(0));
@@ -49,7 +49,6 @@ double val_loss_of(const std::string& line) { return json::parse(line).at("val_l
 TEST_CASE("the loss before the first step is the model's own, and learning lowers it") {
   const Beginning begin;
   const Outcome tuned = begin.train("tuned", args("--steps 30 --val-fraction 0.5 --json"));
-  REQUIRE(tuned.code == 0);
   const std::vector<std::string> lines = lines_of(tuned.out);
   CHECK(json::parse(lines.at(0)).at("event") == "start");
   const json first = json::parse(lines.at(1));
@@ -61,9 +60,7 @@ TEST_CASE("the loss before the first step is the model's own, and learning lower
   // The second half of the text, by the model as it was.
   const std::string text = read(begin.other);
   const std::string half = begin.scratch.file("half.txt", text.substr(text.size() / 2));
-  const Outcome before = call("eval", begin.base, "--text", half, "--json");
-  CHECK(std::abs(json::parse(before.out).at("loss").get<double>() - first.at("val_loss").get<double>()) <
-        1e-4);
+  CHECK(std::abs(loss_of({begin.base}, half) - first.at("val_loss").get<double>()) < 1e-4);
   CHECK(val_loss_of(lines.back()) < first.at("val_loss").get<double>() - 0.2);
 
   const json flags = json::parse(read(begin.scratch.path("tuned/train.json")));
@@ -89,12 +86,11 @@ TEST_CASE("a run that began with a model goes on with the same bits, without tha
   const Beginning begin(llama ? args("--arch llama --norm-eps 1e-6") : std::vector<std::string>{"--no-bias"});
   const std::vector<std::string> flags =
       args("--steps 12 --dropout 0.1 --eval-every 4 --save-every 4 --quiet");
-  REQUIRE(begin.train("whole", flags).code == 0);
+  begin.train("whole", flags);
   const std::vector<std::string> stopped = args(flags, "--stop-after 5");
-  REQUIRE(begin.train("parts", stopped).code == 0);
+  begin.train("parts", stopped);
   std::filesystem::remove_all(begin.base);
-  const Outcome resumed = call("train --out", begin.scratch.path("parts"), "--resume");
-  REQUIRE(resumed.code == 0);
+  const Outcome resumed = must("train --out", begin.scratch.path("parts"), "--resume");
   CHECK(resumed.err.find("before") == std::string::npos);
   check_same(begin.scratch.path("whole"), begin.scratch.path("parts"),
              {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
@@ -108,7 +104,7 @@ TEST_CASE("windows may be shorter than the model's context, which stays; of a ll
   const auto block_of = [](const Beginning& of, const std::string& run) {
     return json::parse(read(of.scratch.path(run) + "/train.json")).at("block");
   };
-  REQUIRE(begin.train("short", args("--block 9 --steps 2 --quiet")).code == 0);
+  begin.train("short", args("--block 9 --steps 2 --quiet"));
   CHECK(block_of(begin, "short") == 9);
   CHECK(models::load_config(begin.scratch.path("short")).block_size == 16);
   must("train --resume --out", begin.scratch.path("short"), "--steps 3 --quiet");
@@ -116,7 +112,7 @@ TEST_CASE("windows may be shorter than the model's context, which stays; of a ll
       args("--block 17"),
       {"--block must be at most the 16 positions that the model of --init-from has learnt, got 17."});
   const Beginning llama(args("--arch llama"));
-  REQUIRE(llama.train("long", args("--block 24 --steps 2 --quiet")).code == 0);
+  llama.train("long", args("--block 24 --steps 2 --quiet"));
   CHECK(models::load_config(llama.scratch.path("long")).block_size == 24);
 }
 
@@ -132,9 +128,8 @@ TEST_CASE("windows have at most 512 tokens, and a step about 2,048, unless flags
 
   const auto check_settings = [&](const std::vector<std::string>& flags, int block, int batch) {
     const std::string run = begin.scratch.path("run");
-    REQUIRE(call("train --init-from", wide, "--text", begin.other, "--out", run,
-                 "--steps 1 --val-fraction 0 --overwrite --quiet", flags)
-                .code == 0);
+    must("train --init-from", wide, "--text", begin.other, "--out", run,
+         "--steps 1 --val-fraction 0 --overwrite --quiet", flags);
     const json settings = json::parse(read(run + "/train.json"));
     CHECK(settings.at("block") == block);
     CHECK(settings.at("batch") == batch);
@@ -166,7 +161,7 @@ TEST_CASE("flags that the model contradicts are refused by name; those that agre
   check_refused(args("train --teacher", begin.base + "/last", "--text", begin.other, "--out", begin.base,
                      "--overwrite"),
                 {"--out must be another folder than that of --teacher"});
-  CHECK(begin.train("agreed", args("--layers 2 --embd 32 --steps 1 --quiet")).code == 0);
+  begin.train("agreed", args("--layers 2 --embd 32 --steps 1 --quiet"));
 }
 
 TEST_CASE("a folder of others needs a tokenizer that fits, and its padding is left out") {
@@ -182,10 +177,10 @@ TEST_CASE("a folder of others needs a tokenizer that fits, and its padding is le
   };
   check_refused(tune({}), {"theirs", "must have a tokenizer", "Hint: --tokenizer takes one from elsewhere."});
   check_refused(tune(args("--tokenizer byte")), {"--tokenizer must be the path of the one", "got byte."});
-  CHECK(run_program(tune({"--tokenizer", begin.base})).code == 0);
+  must(tune({"--tokenizer", begin.base}));
   check_refused(args("sample", folder, "--tokens 3"), {"Hint: --tokenizer takes one from elsewhere."});
-  CHECK(call("sample", folder, "--tokens 3 --tokenizer", begin.base).code == 0);
-  CHECK(call("eval", folder, "--text", begin.other, "--tokenizer", begin.base).code == 0);
+  must("sample", folder, "--tokens 3 --tokenizer", begin.base);
+  must("eval", folder, "--text", begin.other, "--tokenizer", begin.base);
 
   // A tokenizer of 300 pairs for a table of 320 rows.
   must("tokenizer train", begin.text, begin.other, "--out", begin.scratch.path("pairs"),
@@ -199,8 +194,7 @@ TEST_CASE("a folder of others needs a tokenizer that fits, and its padding is le
   std::ofstream(folder + "/config.json") << config.dump();
   must(tune({"--tokenizer", begin.scratch.path("pairs")}));
   CHECK(models::load_config(begin.scratch.path("tuned")).vocab_size == tokens);
-  CHECK(call("sample", folder, "--tokens 200 --temperature 100 --tokenizer", begin.scratch.path("pairs"))
-            .code == 0);
+  must("sample", folder, "--tokens 200 --temperature 100 --tokenizer", begin.scratch.path("pairs"));
 }
 
 TEST_CASE("the commands of docs/training.md and of help for a text of your own run in their order") {

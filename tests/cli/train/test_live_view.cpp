@@ -47,8 +47,7 @@ int width_of(const std::string& bytes) {
 TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as the terminal") {
   if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
-  const Outcome piped = run_program(training.command("piped"));
-  REQUIRE(piped.code == 0);
+  const Outcome piped = must(training.command("piped"));
   CHECK(piped.err.find('\033') == std::string::npos);
   const std::vector<std::string> expected = evaluations(lines_of(piped.err));
   REQUIRE(expected.size() >= 3);

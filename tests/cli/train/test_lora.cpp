@@ -1,6 +1,4 @@
 // Runs that train adapters: `train --lora`, and what opens them.
-#include <nlohmann/json.hpp>
-
 #include "cli/program.hpp"
 #include "gradus/annexes/formats/gguf/gguf.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -19,20 +17,15 @@ struct Base {
   Base() {
     must("train --preset tiny --steps 3 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet");
   }
-  Outcome train(const std::string& out, std::vector<std::string> more = {}, std::string from = {}) const {
+  void train(const std::string& out, const std::vector<std::string>& more, std::string from = {}) const {
     if (from.empty()) from = base;
-    return call("train --init-from", from, "--text", text, "--out", scratch.path(out),
-                "--steps 8 --eval-every 4 --quiet", more);
+    must("train --init-from", from, "--text", text, "--out", scratch.path(out),
+         "--steps 8 --eval-every 4 --quiet", more);
   }
   std::string adapter(const std::string& out) const {
     return read(fs::path(scratch.path(out)) / "last" / "adapter_model.safetensors");
   }
-  double loss(const std::vector<std::string>& model) const {
-    const Outcome outcome = call("eval", model, "--text", text, "--json");
-    INFO(outcome.err);
-    REQUIRE(outcome.code == 0);
-    return nlohmann::json::parse(outcome.out).at("loss").get<double>();
-  }
+  double loss(const std::vector<std::string>& model) const { return loss_of(model, text); }
 };
 
 TEST_CASE("a run of adapters resumes to the bit, alone and on ranks", "[needs.fast]") {
@@ -41,10 +34,8 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks", "[needs.fa
       GENERATE(args("--lora 2 --lora-dropout 0.2 --ema 0.9 --block 9"),
                args("--lora 3 --lora-on c_attn *.mlp.* --weights bfloat16 --precision bf16 --micro 2"),
                args("--lora 2 --weights int4 --optimizer muon"));
-  const Outcome whole = base.train("whole", settings);
-  INFO(whole.err);
-  REQUIRE(whole.code == 0);
-  REQUIRE(base.train("parts", args(settings, "--stop-after 5")).code == 0);
+  base.train("whole", settings);
+  base.train("parts", args(settings, "--stop-after 5"));
   must("train --resume --out", base.scratch.path("parts"), "--quiet");
   CHECK(base.adapter("whole") == base.adapter("parts"));
   CHECK_FALSE(fs::exists(fs::path(base.scratch.path("whole")) / "model.safetensors"));
@@ -62,9 +53,7 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
   config.vocab_size = rows;
   Generator g(1);
   models::save_pretrained(models::Decoder(config, g), from);
-  const Outcome begun = base.train("run", args("--stop-after 5 --lora 2"), from);
-  INFO(begun.err);
-  REQUIRE(begun.code == 0);
+  base.train("run", args("--stop-after 5 --lora 2"), from);
   must("train --resume --out", run, "--quiet");
   must("export", run, "--merge --out", merged);
   CHECK(models::load_config(merged).vocab_size == rows);
@@ -76,7 +65,7 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   const Base base;
   const std::string run = base.scratch.path("run"), merged = base.scratch.path("merged"),
                     gguf = base.scratch.path("adapter.gguf");
-  REQUIRE(base.train("run", args("--lora 2")).code == 0);
+  base.train("run", args("--lora 2"));
   const double loss = base.loss({run});
   must("export", run, "--merge --out", merged);
   CHECK(base.loss({merged}) == loss);
@@ -87,11 +76,11 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   // A merge that was killed before its last file was in place.
   fs::rename(fs::path(merged) / "config.json", fs::path(merged) / "config.json.tmp");
   CHECK(run_program({"sample", merged, "--tokens", "5"}).code == 2);
-  REQUIRE(run_program({"export", run, "--merge", "--out", merged}).code == 0);
+  must("export", run, "--merge --out", merged);
   CHECK(base.loss({merged}) == loss);
   check_refused({"export", base.base, "--merge", "--out", base.scratch.path("none")},
                 {"--merge needs an adapter, got"});
-  CHECK(call("sample", run, "--tokens 5").code == 0);
+  must("sample", run, "--tokens 5");
 
   must("export", run, "--to gguf-adapter --out", gguf, "--quiet");
   const gguf::Header header = gguf::read_header(gguf);
@@ -102,17 +91,15 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   check_refused(args("export", base.base, "--to gguf-adapter --out", base.scratch.path("no.gguf")),
                 {"--to gguf-adapter needs an adapter, got"});
 
-  const Outcome further = call("train --init-from", run, "--text", base.text, "--steps 4 --out",
+  const Outcome further = must("train --init-from", run, "--text", base.text, "--steps 4 --out",
                                base.scratch.path("further"), "--quiet");
-  INFO(further.err);
-  REQUIRE(further.code == 0);
   CHECK(base.loss({base.scratch.path("further")}) < loss);
 }
 
 TEST_CASE("a base model that has moved is found again") {
   const Base base;
   const std::string run = base.scratch.path("run"), place = base.scratch.path("moved");
-  REQUIRE(base.train("run", args("--lora 2 --stop-after 4")).code == 0);
+  base.train("run", args("--lora 2 --stop-after 4"));
   const double loss = base.loss({run});
   fs::rename(base.base, place);
   check_refused({"sample", run},
@@ -120,7 +107,7 @@ TEST_CASE("a base model that has moved is found again") {
   check_refused(args("train --resume --out", run),
                 {"--init-from must be the model that the run in", "give its new place"});
   CHECK(base.loss({place, "--adapter", run}) == loss);
-  CHECK(call("train --resume --out", run, "--init-from", place, "--quiet").code == 0);
+  must("train --resume --out", run, "--init-from", place, "--quiet");
   CHECK(base.loss({run}) < loss);
 }
 

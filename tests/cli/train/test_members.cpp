@@ -20,17 +20,13 @@ std::vector<std::string> train(const Scratch& scratch, const std::string& out,
 }
 
 double loss(const Scratch& scratch, const std::string& folder) {
-  const Outcome outcome = call("eval", scratch.path(folder), "--text", scratch.path("text.txt"), "--json");
-  REQUIRE(outcome.code == 0);
-  return files::Json(outcome.out, "test", "eval").root().at("loss").number();
+  return loss_of({scratch.path(folder)}, scratch.path("text.txt"));
 }
 
 TEST_CASE("members are the runs with the next seeds, and their mean is a model", "[needs.formats]") {
   const Scratch scratch;
-  const Outcome outcome = run_program(
-      train(scratch, "all", args("--members 3 --steps 40 --seed 5 --threads 2 --tokenizer byte")));
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome =
+      must(train(scratch, "all", args("--members 3 --steps 40 --seed 5 --threads 2 --tokenizer byte")));
   for (const char* part :
        {"member  1 of 3: ", "member  3 of 3: ", "done    3 members", "nats a token of the ensemble"})
     CHECK(outcome.err.find(part) != std::string::npos);
@@ -41,11 +37,11 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model",
   CHECK(loss(scratch, "all") < sum / 3);  // Jensen's inequality
 
   const std::string all = scratch.path("all");
-  CHECK(call("sample", all, "--prompt", std::string("the "), "--tokens 5").code == 0);
+  must("sample", all, "--prompt", std::string("the "), "--tokens 5");
   CHECK(call("info", all).out.find("ensemble of 3: 2 layers") != std::string::npos);
   check_refused(args("export", all, "--to gguf --out", scratch.path("x.gguf")),
                 {"must be one model, got an ensemble of 3"});
-  CHECK(call("export", all + "/members/1", "--to gguf --out", scratch.path("x.gguf")).code == 0);
+  must("export", all + "/members/1", "--to gguf --out", scratch.path("x.gguf"));
   check_refused(args("look", all, "--prompt the"), {"must be one model, got an ensemble of 3"});
   check_refused(args("train --init-from", all, "--text", scratch.path("text.txt")),
                 {"must be one model, got an ensemble of 3"});
@@ -53,11 +49,10 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model",
   check_refused(train(scratch, "one", args("--members 3")), {"--out must be a new folder"});
   std::filesystem::create_directory(scratch.path("two"));
   scratch.file("two/members.json.tmp", "{");  // of a killed run
-  CHECK(run_program(train(scratch, "two", args("--members 2 --steps 5 --quiet"))).code == 0);
+  must(train(scratch, "two", args("--members 2 --steps 5 --quiet")));
   const auto ignores_children = [] { ::signal(SIGCHLD, SIG_IGN); };  // as some parents leave it
-  CHECK(run_program(train(scratch, "all", args("--members 2 --steps 5 --overwrite --quiet")),
-                    {.in_child = ignores_children})
-            .code == 0);
+  must_run(train(scratch, "all", args("--members 2 --steps 5 --overwrite --quiet")),
+           {.in_child = ignores_children});
 }
 
 TEST_CASE("stopped members go on with the same bits") {
@@ -76,9 +71,7 @@ TEST_CASE("stopped members go on with the same bits") {
                 {"must be left out when members or teachers are resumed"});
   check_refused(args("train --out", scratch.path("parts"), "--resume --members 2"),
                 {"--members of a resumed run must stay 3, got 2"});
-  const Outcome resumed = call("train --out", scratch.path("parts"), "--resume --json --quiet");
-  INFO(resumed.err);
-  REQUIRE(resumed.code == 0);
+  const Outcome resumed = must("train --out", scratch.path("parts"), "--resume --json --quiet");
   for (const char* member : {"1", "2", "3"})
     CHECK(read(scratch.path(concat("whole/members/", member, "/model.safetensors"))) ==
           read(scratch.path(concat("parts/members/", member, "/model.safetensors"))));

@@ -22,8 +22,7 @@ void check_announced(const std::string& shape) {
   }
   INFO(shape);
   const Workload w = workload_from(shape);
-  const Outcome outcome = call("bench --steps 5 --json --workload", shape);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must("bench --steps 5 --json --workload", shape);
   const double peak_mib = nlohmann::json::parse(lines_of(outcome.out).at(1)).at("peak_mib");
   const double measured = peak_mib * 1024 * 1024;
   const double announced = models::training_memory(w.config, w.batch, w.dtype).total();
@@ -65,12 +64,11 @@ void check_run(const std::string& flags, const std::string& layers) {
     for (std::string word; status >> word;)
       if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
   };
-  const Outcome run = run_program(args("train --text", scratch.text(), "--json --out", scratch.path("run"),
-                                       "--layers", layers, split(flags),
-                                       "--heads 8 --embd 512 --block 16 --batch 1 --steps 100 --stop-after 3 "
-                                       "--val-fraction 0 --save-every 100 --threads 1"),
-                                  {.on_line = look});
-  REQUIRE(run.code == 0);
+  const Outcome run = must_run(args("train --text", scratch.text(), "--json --out", scratch.path("run"),
+                                    "--layers", layers, split(flags),
+                                    "--heads 8 --embd 512 --block 16 --batch 1 --steps 100 --stop-after 3 "
+                                    "--val-fraction 0 --save-every 100 --threads 1"),
+                               {.on_line = look});
   const size_t at = run.err.find("memory  about ");
   REQUIRE(at != std::string::npos);
   const double announced = 1e6 * std::stod(run.err.substr(at + 14));
@@ -94,8 +92,7 @@ TEST_CASE("training the large workloads takes the memory that was announced", "[
 }
 
 TEST_CASE("info tells the memory of a shape before there is a model") {
-  const Outcome nano = call("info --preset nano");
-  CHECK(nano.code == 0);
+  const Outcome nano = must("info --preset nano");
   CHECK_HAS(nano.out, "4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters");
   CHECK_HAS(nano.out, "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB");
   CHECK_HAS(call("info --preset mini").out, "4 of keys", "block 128", "norms of queries and keys");
@@ -147,9 +144,7 @@ TEST_CASE("info of a folder reads the headers of its weights, not the weights") 
     const rlimit space{1'000'000'000, 1'000'000'000};
     ::setrlimit(RLIMIT_AS, &space);
   };
-  const Outcome info = run_program({"info", scratch.path(".")}, input);
-  INFO(info.err);
-  CHECK(info.code == 0);
+  const Outcome info = must_run({"info", scratch.path(".")}, input);
   CHECK_HAS(info.out, "h.0.mlp.c_fc.weight     (8192, 32768)  268,435,456\n");
 }
 

@@ -45,8 +45,7 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
                             "with a torn line in the log, as a killed run leaves it"}) {
       INFO(how);
       std::filesystem::remove_all(parts);
-      const Outcome stopped = run_program(train(scratch, "parts", args("--stop-after 7")));
-      REQUIRE(stopped.code == 0);
+      const Outcome stopped = must(train(scratch, "parts", args("--stop-after 7")));
       CHECK(lines_of(stopped.out).back().starts_with(R"({"event":"stopped","steps":7,)"));
       if (std::string_view(how).find("renames") != std::string_view::npos)
         std::filesystem::rename(parts / "last", parts / "last.old");
@@ -82,7 +81,7 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
       return nlohmann::json::parse(read(scratch.path(run + "/train.json"))).at("precision");
     };
     const auto begun = train(scratch, "parts", args("--precision auto --stop-after 7"));
-    REQUIRE(run_program(begun, {.environment = {"GRADUS_UNIT=widened"}}).code == 0);
+    must_run(begun, {.environment = {"GRADUS_UNIT=widened"}});
     CHECK(precision_of("parts") == "float32");
     must("train --out", scratch.path("parts"), "--resume --precision auto");
     check_same_run(scratch, "whole", "parts");
@@ -263,10 +262,9 @@ TEST_CASE("the best model may be lost, and the next evaluation chooses a new one
   const Scratch scratch;
   must(train(scratch, "run", args("--stop-after 7")));
   std::filesystem::remove(scratch.path("run/model.safetensors"));
-  const Outcome outcome = call("train --out", scratch.path("run"), "--resume");
-  CHECK(outcome.code == 0);
+  const Outcome outcome = must("train --out", scratch.path("run"), "--resume");
   CHECK_HAS(outcome.err, "note: the best model is missing");
-  CHECK(call("sample", scratch.path("run")).code == 0);
+  must("sample", scratch.path("run"));
 }
 
 /// The flags that ask for the run in a folder once more, by its train.json; all but its minutes.

@@ -35,7 +35,7 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
   CHECK(read(scratch.path("whole/tokenizer.json")) == read(scratch.path("all/tokenizer.json")));
   must(train(scratch, "alone", args("--steps 40 --tokenizer byte --quiet")));
   CHECK(read(scratch.path("whole/model.safetensors")) != read(scratch.path("alone/model.safetensors")));
-  CHECK(call("export", scratch.path("whole"), "--to gguf --out", scratch.path("x.gguf")).code == 0);
+  must("export", scratch.path("whole"), "--to gguf --out", scratch.path("x.gguf"));
 
   check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
   check_refused(train(scratch, "x", args("--teacher-weight 0.5")), {"must come with --teacher"});
@@ -58,9 +58,7 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
     check_refused(words, {"must be written by one run at a time"});
   };
   check_locked(out, args("train --resume --out", out));
-  const Outcome outcome = call("train --resume --out", out);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must("train --resume --out", out);
   for (const char* part : {"member  1 of 2: ", "member  2 of 2: ",
                            "one model learns from the text and from the teachers", "plan    ", "model   "})
     CHECK(outcome.err.find(part) != std::string::npos);
@@ -72,8 +70,7 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
     return teacher ? teacher->text() : "";
   };
   CHECK(teacher_of(out) == out + "/teachers");
-  CHECK(call("train --resume --quiet --out", out).code ==
-        0);  // the model has begun: it is a run as any other
+  must("train --resume --quiet --out", out);  // the model has begun: it is a run as any other
   check_refused(args("train --preset tiny --minutes 0.5 --text", scratch.path("text.txt"), "--out", out),
                 {"--out must be new, got", "which has teachers", "--overwrite"});
 

@@ -18,8 +18,7 @@ struct Numbers {
 
   Numbers() {
     must("tokenizer train", text, "--out", tokenizer, "--vocab 270 --quiet");
-    const Outcome made = call("tokenizer encode", tokenizer, text, text, "--bin", bin);
-    REQUIRE(made.code == 0);
+    const Outcome made = must("tokenizer encode", tokenizer, text, text, "--bin", bin);
     CHECK(made.out.empty());
     CHECK_HAS(made.err, "wrote   ", " tokens of 16 bits\n");
     must("tokenizer encode", tokenizer, text, "--bin", val);
@@ -40,8 +39,8 @@ TEST_CASE("token numbers of a file train as the text they were made of") {
   must(n.arguments("text", {"--text", n.text, "--tokenizer", n.tokenizer}));
   must(n.arguments("numbers", {"--tokens", n.val, "--tokenizer", n.tokenizer}));
   n.same("text", "numbers");
-  CHECK(call("sample", n.scratch.path("numbers"), "--tokens 5").code == 0);
-  CHECK(call("gradcheck --model", n.scratch.path("numbers"), "--order 1").code == 0);
+  must("sample", n.scratch.path("numbers"), "--tokens 5");
+  must("gradcheck --model", n.scratch.path("numbers"), "--order 1");
 }
 
 TEST_CASE("a file in which every second number is 0 is read as it was written") {
@@ -89,9 +88,7 @@ TEST_CASE("a text to validate on that is changed under a run leaves the loss of 
       n.arguments("run", args("--tokens", n.bin, "--val-tokens", n.val, "--tokenizer", n.tokenizer,
                               "--steps 400 --eval-every 200 --eval-tokens 16 --json"));
   std::erase(arguments, "--quiet");
-  const Outcome run = run_program(arguments, {.on_line = touch});
-  INFO(run.err);
-  REQUIRE(run.code == 0);
+  const Outcome run = must_run(arguments, {.on_line = touch});
   CHECK_HAS(run.err, "note: the whole validation text could not be read: [file] ", "val.bin", "\nloss    ",
             "\nsample\n");
   const json done = json::parse(lines_of(run.out).back());
@@ -145,7 +142,7 @@ TEST_CASE("a folder trains as its files do, and the standard input as a file") {
   must(n.arguments("files", {"--text", a, b}));
   must(n.arguments("folder", {"--text", n.scratch.path("texts")}));
   n.same("files", "folder");
-  REQUIRE(run_program(n.arguments("piped", args("--text -")), {.stdin_text = read(a) + read(b)}).code == 0);
+  must_run(n.arguments("piped", args("--text -")), {.stdin_text = read(a) + read(b)});
   n.same("files", "piped");
   CHECK(json::parse(read(n.scratch.path("piped/train.json"))).at("text") == json{"-"});
   const Outcome eval = call("eval", n.scratch.path("files"), "--text", n.scratch.path("texts"), "--json");
@@ -163,9 +160,7 @@ TEST_CASE("weights say which text is read, and the run that has them goes on wit
   const std::string other = n.scratch.file("other.txt", std::string(2000, 'e'));
   // A text that comes by a pipe is read once.
   const std::vector<std::string> piped = args("--text", n.text, "- --text-weights 1 2");
-  const Outcome from_pipe = run_program(n.arguments("piped", piped), {.stdin_text = read(other)});
-  INFO(from_pipe.err);
-  CHECK(from_pipe.code == 0);
+  must_run(n.arguments("piped", piped), {.stdin_text = read(other)});
   must(n.arguments("unpiped", args("--text", n.text, other, "--text-weights 1 2")));
   CHECK(read(n.scratch.path("piped/model.safetensors")) == read(n.scratch.path("unpiped/model.safetensors")));
   CHECK(json::parse(read(n.scratch.path("piped/last/trainer.json"))).at("text_sha256") ==
