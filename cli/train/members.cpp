@@ -4,9 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numbers>
-#include <optional>
 #include <thread>
-#include <vector>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/cli/program/flags.hpp"
@@ -15,7 +13,6 @@
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/text_output.hpp"
 #include "gradus/cli/program/verbs.hpp"
-#include "gradus/cli/train/init_from.hpp"
 #include "gradus/cli/train/prepare_run.hpp"
 #include "gradus/cli/train/run_planner.hpp"
 #include "gradus/cli/train/run_text.hpp"
@@ -26,7 +23,6 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/interrupt.hpp"
 #include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
 #include "gradus/train/trainer/metrics.hpp"
@@ -94,6 +90,29 @@ std::string typed(const T& value) {
   return nlohmann::json(value).dump();  // numbers keep all digits
 }
 
+/// A flag that a run of several parts cannot have, or another reason why there can be one only; else empty.
+std::string not_in_parts(const TrainFlags& flags) {
+  if (flags.ranks > 0) return "--ranks";
+  if (mpi::is_launched()) return "mpirun";
+  if (!flags.profile.empty()) return "--profile";
+  if (flags.stop_after > 0) return "--stop-after";
+  for (const std::string& text : flags.config.text)
+    if (!is_kept(text)) return concat("--text ", text);
+  const std::string& own = flags.config.val_text;
+  return is_kept(own) ? "" : concat("--val-text ", own);
+}
+
+Process start(const Part& part, const TrainFlags& flags, int64_t at_once) {
+  std::vector<std::string> words{this_program(), "train"};
+  words.insert(words.end(), part.words.begin(), part.words.end());
+  words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / at_once)));
+  words.push_back(concat("--out=", part.folder.string()));
+  if (flags.quiet || part.is_quiet) words.emplace_back("--quiet");
+  if (flags.tensorboard) words.emplace_back("--tensorboard");
+  // With Ctrl-C and Ctrl-Z, the terminal reaches all parts.
+  return {"train", words, {.own_group = false, .end_signal = SIGTERM, .out = part.out}};
+}
+
 class Members {
  public:
   Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
@@ -107,7 +126,7 @@ class Members {
     if (flags.resume) {
       plan_ = read_plan(folder());
       check_resumed_parts(flags, plan_.members, folder() / kPlan);
-    } else {
+    } else if (!may_have_teachers(flags)) {  // whose planning has checked it
       check_input(flags);
     }
     run_.make_and_lock();
@@ -131,27 +150,15 @@ class Members {
 
   /// Trains those that are not finished. Returns the exit code of the first that failed, or that of a signal.
   int train(const train::Interrupt& interrupt, const Messages& messages) {
-    std::vector<std::pair<Process, int64_t>> running;
-    int code = kDone, sent = 0;
-    for (int64_t next = 1; next <= plan_.members || !running.empty();) {
-      if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
-        if (!is_finished(next)) {
-          messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
-          running.emplace_back(Process("train", command(next, running.empty()), kPart), next);
-        }
-        ++next;
-        continue;
-      }
-      if (running.empty()) break;
-      if (interrupt.signal() != 0 && sent == 0) {
-        sent = interrupt.signal();
-        for (const auto& [process, member] : running) process.send(sent);
-      }
-      const int ended = reap(running, /*tells=*/sent == 0);
-      if (ended != kDone && code == kDone) code = ended;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return sent != 0 ? 128 + sent : code;
+    int64_t next = 1;
+    const int code = run_parts(flags_, slots_, interrupt, [&](bool is_alone) -> std::optional<Part> {
+      while (next <= plan_.members && is_finished(next)) ++next;
+      if (next > plan_.members) return {};
+      messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
+      return part(next++, is_alone);
+    });
+    const bool is_stopped = interrupt.signal() != 0 && (code != kDone || next <= plan_.members);
+    return is_stopped ? 128 + interrupt.signal() : code;
   }
 
   /// Writes the files that name the members.
@@ -174,35 +181,17 @@ class Members {
   }
 
   /// The first of the members that run now prints its progress.
-  std::vector<std::string> command(int64_t member, bool prints) const {
-    std::vector<std::string> words{this_program(), "train"};
-    if (flags_.resume && train::RunFolder(folder(member)).has_last()) {
-      words.emplace_back("--resume");
-    } else {
-      words.insert(words.end(), plan_.words.begin(), plan_.words.end());
-      words.push_back(concat("--seed=", plan_.seed + member - 1));
-    }
-    words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
-    words.push_back(concat("--out=", folder(member).string()));
-    if (flags_.quiet || flags_.json || !prints) words.emplace_back("--quiet");
-    if (flags_.tensorboard) words.emplace_back("--tensorboard");
-    return words;
-  }
-
-  /// Removes those that have ended. Returns the exit code of one that failed, else 0. `tells`: prints which
-  /// failed, and how.
-  int reap(std::vector<std::pair<Process, int64_t>>& running, bool tells) const {
-    int code = kDone;
-    std::erase_if(running, [&](auto& one) {
-      const std::optional<Ending> ending = one.first.poll();
-      if (!ending) return false;
-      if (ending->code == kDone) return true;
-      code = ending->code;
-      if (tells)
-        tell_end("each member", concat(one.second, " of ", plan_.members), *ending, folder(one.second));
-      return true;
-    });
-    return code;
+  Part part(int64_t member, bool prints) const {
+    Part part{.words = plan_.words,
+              .folder = folder(member),
+              .unfinished = concat("each member must finish, got ", member, " of ", plan_.members),
+              .is_quiet = flags_.json || !prints,
+              .tells_codes = true};
+    if (flags_.resume && train::RunFolder(folder(member)).has_last())
+      part.words = {"--resume"};
+    else
+      part.words.push_back(concat("--seed=", plan_.seed + member - 1));
+    return part;
   }
 
   const TrainFlags& flags_;
@@ -213,17 +202,47 @@ class Members {
 
 }  // namespace
 
+int run_parts(const TrainFlags& flags, int64_t at_once, const train::Interrupt& interrupt,
+              const std::function<std::optional<Part>(bool is_alone)>& next) {
+  std::vector<std::pair<Process, Part>> running;
+  int code = kDone, sent = 0;
+  for (bool has_more = true; has_more || !running.empty();) {
+    has_more = has_more && code == kDone && sent == 0;
+    if (has_more && std::ssize(running) < at_once) {
+      const std::optional<Part> part = next(running.empty());
+      if (part) running.emplace_back(start(*part, flags, at_once), *part);
+      has_more = part.has_value();
+      continue;
+    }
+    if (interrupt.signal() != 0 && sent == 0) {
+      sent = interrupt.signal();
+      for (const auto& [process, part] : running) process.send(sent);
+    }
+    std::erase_if(running, [&](auto& one) {
+      auto& [process, part] = one;
+      const std::optional<Ending> ending = process.poll();
+      if (!ending) return false;
+      if (code == kDone) code = ending->code;
+      if (sent == 0 && (part.tells_codes ? ending->code != kDone : ending->signal != 0))
+        std::cerr << "gradus: [train] " << part.unfinished << ", which ended " << ending->text() << ": "
+                  << files::plain(part.folder.string()) << std::endl;
+      return true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return code;
+}
+
 void check_parts(const TrainFlags& flags, std::string_view what) {
-  const auto refuse_both = [&](const std::string& other, bool is_given) {
-    if (is_given) fail("train", what, " and ", other, " must not come together, got both.");
-  };
-  refuse_both("--ranks", flags.ranks > 0);
-  refuse_both("mpirun", mpi::is_launched());
-  refuse_both("--profile", !flags.profile.empty());
-  refuse_both("--stop-after", flags.stop_after > 0);
-  for (const std::string& text : flags.config.text) refuse_both(concat("--text ", text), !is_kept(text));
-  const std::string& own = flags.config.val_text;
-  refuse_both(concat("--val-text ", own), !is_kept(own));
+  if (const std::string other = not_in_parts(flags); !other.empty())
+    fail("train", what, " and ", other, " must not come together, got both.");
+}
+
+bool may_have_teachers(const TrainFlags& flags) {
+  constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
+  const train::TrainConfig& config = flags.config;
+  return !flags.resume && config.minutes >= kLeastMinutes && config.init_from.empty() &&
+         config.teacher.empty() && not_in_parts(flags).empty();
 }
 
 void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::path& plan) {
@@ -233,11 +252,6 @@ void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::pat
     if (flags.is_given(row.key))
       fail("train", "--", row.key, " must be left out when members or teachers are resumed. Hint: ", plan,
            " has the settings.");
-}
-
-void tell_end(std::string_view what, std::string_view part, const Ending& ending, const fs::path& folder) {
-  std::cerr << "gradus: [train] " << what << " must finish, got " << part << ", which ended " << ending.text()
-            << ": " << files::plain(folder.string()) << std::endl;
 }
 
 namespace {

@@ -17,7 +17,6 @@
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
-#include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/run_folder/read_run.hpp"
 #include "gradus/train/train_json.hpp"
 
@@ -250,13 +249,6 @@ void check_apart(const TrainFlags& flags, const fs::path& out) {
 }
 
 train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock::time_point start) {
-  constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
-  const auto& text = flags.config.text;
-  const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
-                         !flags.profile.empty() || !flags.config.init_from.empty() ||
-                         !flags.config.teacher.empty() || !std::ranges::all_of(text, is_kept) ||
-                         !is_kept(flags.config.val_text);
-  if (is_single || flags.config.minutes < kLeastMinutes) return {};
   TrainConfig config = flags.config;
   const RunTokens tokens = read_tokens(flags, config);
   return plan_teaching(flags, config, tokens, members, start);

@@ -52,8 +52,8 @@ void check_input(const TrainFlags& flags);
 /// from, which --overwrite would remove. Without --overwrite, also if it has the teachers of another run.
 void check_apart(const TrainFlags& flags, const std::filesystem::path& out);
 
-/// The teachers with which the `members` models of --minutes reach the lowest loss; none without it. Throws
-/// Error as prepare_run() does for the text.
+/// The teachers with which the `members` models of --minutes reach the lowest loss. Throws Error as
+/// prepare_run() does for the text.
 train::Teaching planned_teaching(const TrainFlags& flags, int64_t members,
                                  std::chrono::steady_clock::time_point start);
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <utility>
 
 #include "gradus/cli/program/flags.hpp"
-#include "gradus/cli/program/process.hpp"
 #include "gradus/cli/program/shell.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/text_output.hpp"
@@ -50,28 +49,6 @@ void write_taught(const fs::path& file, const TaughtRun& run) {
   files::write_atomically(file, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
 }
 
-/// Runs `gradus train` with these words, and the flags that concern the output. Passes signals on.
-int run_part(const TrainFlags& flags, std::vector<std::string> words, const fs::path& folder, int out,
-             const char* part, const train::Interrupt& interrupt) {
-  words.insert(words.begin(), {this_program(), "train"});
-  words.push_back(concat("--threads=", num_threads()));
-  words.push_back(concat("--out=", folder.string()));
-  if (flags.sample_every > 0) words.push_back(concat("--sample-every=", flags.sample_every));
-  if (flags.quiet) words.emplace_back("--quiet");
-  if (flags.tensorboard) words.emplace_back("--tensorboard");
-  Process::Options options = kPart;
-  options.out = out;
-  Process process("train", words, options);
-  int sent = 0;
-  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
-    if (interrupt.signal() != 0 && sent == 0) process.send(sent = interrupt.signal());
-    const std::optional<Ending> ending = process.poll();
-    if (!ending) continue;
-    if (ending->signal != 0 && sent == 0) tell_end("each part", part, *ending, folder);
-    return ending->code;
-  }
-}
-
 }  // namespace
 
 std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Clock::time_point start) {
@@ -87,7 +64,7 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
     check_resumed_parts(flags, begun.members, plan_file(flags));
     return begun;
   }
-  if (members == 1) return {};
+  if (members == 1 || !may_have_teachers(flags)) return {};
   members = std::max<int64_t>(1, members);
   const train::Teaching teaching = planned_teaching(flags, members, start);
   if (teaching.teachers == 0) return {};
@@ -117,22 +94,25 @@ int train_taught(const TrainFlags& flags, const TaughtRun& run, Clock::time_poin
     if (flags.overwrite) clear_runs(own);
     write_taught(plan_file(flags), run);
   }
-  std::vector<std::string> words = flags.resume && train::RunFolder(teachers).can_resume()
-                                       ? std::vector<std::string>{"--resume"}
-                                       : run.teachers;
-  // The standard output is for the sample of the learner.
-  int code = run_part(flags, words, teachers, STDERR_FILENO, "the teachers", interrupt);
+  const auto run_part = [&](std::optional<Part> part) {
+    if (flags.sample_every > 0) part->words.push_back(concat("--sample-every=", flags.sample_every));
+    return run_parts(flags, 1, interrupt, [&](bool) { return std::exchange(part, std::nullopt); });
+  };
+  Part teaching{run.teachers, teachers, "each part must finish, got the teachers"};
+  teaching.out = STDERR_FILENO;  // The standard output is for the sample of the learner.
+  if (flags.resume && train::RunFolder(teachers).can_resume()) teaching.words = {"--resume"};
+  int code = run_part(teaching);
   own.unlock();  // The learner has the lock from here on.
   if (code == kDone) {
     messages.line(concat("\nlearner ", run.members > 1 ? "the members learn" : "one model learns",
                          " from the text and from the teachers in ", teachers.string()));
-    words = run.learner;
-    words.push_back(concat("--members=", run.members));
+    Part learner{run.learner, folder, "each part must finish, got the learner"};
     const double left = flags.config.minutes - seconds_since(start) / 60;  // after teachers that came late
-    words.push_back(minutes_word(flags.resume ? run.minutes : std::max(run.minutes / 2, left)));
-    words.push_back(concat("--teacher=", teachers.string()));
-    if (flags.json) words.emplace_back("--json");
-    code = run_part(flags, words, folder, -1, "the learner", interrupt);
+    learner.words.push_back(minutes_word(flags.resume ? run.minutes : std::max(run.minutes / 2, left)));
+    learner.words.push_back(concat("--members=", run.members));
+    learner.words.push_back(concat("--teacher=", teachers.string()));
+    if (flags.json) learner.words.emplace_back("--json");
+    code = run_part(learner);
   }
   if (code != kDone && !train::RunFolder(folder).has_run() && !is_ensemble(folder))
     messages.line(concat("the teachers or their learner are not finished; continue with: ", program,
