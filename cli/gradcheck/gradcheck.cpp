@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
-#include "gradus/cli/gradcheck/gradcheck_subjects.hpp"
 #include "gradus/cli/program/annexes.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/nearest.hpp"
@@ -17,9 +16,12 @@
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/program/text_output.hpp"
 #include "gradus/cli/program/verbs.hpp"
+#include "gradus/cli/train/run_text.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/nn/gradcheck_module.hpp"
+#include "gradus/train/decoder.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -205,6 +207,25 @@ int check_ops(const GradcheckFlags& flags) {
                                    result.inspector(flags, c.name)));
     }));
   return table.finish();
+}
+
+/// Checks the loss of the model in a run folder, on the first tokens of the run's text, with respect to all
+/// parameters. Throws Error if the folder or the text cannot be read.
+GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
+  const auto [model, tokenizer] = train::load_trained(folder);
+  const train::TrainConfig trained = train::load_config(train::RunFolder(folder));
+  const RunText text = load_text(trained, data::TextRules::of(tokenizer));
+  const data::Tokens all = RunTokens(text, tokenizer, trained).all();
+  const data::Tokens ids = all.part(0, std::min<int64_t>(all.size(), 4096));
+  const int64_t tokens = std::min<int64_t>(model.config().block_size, 16);
+  const data::TextDataset dataset(ids, tokens, 0.0);
+  Generator generator(options.seed);
+  const data::Batch batch = dataset.random_batch(data::Split::train, 2, generator);
+  const auto loss = [&](const models::Decoder& m, const auto&) {
+    Generator same(1);  // Dropout draws the same mask in each call.
+    return m.loss(batch.x, batch.y, &same);
+  };
+  return nn::gradcheck_module<models::Decoder>(model, {}, loss, options);
 }
 
 int gradcheck(GradcheckFlags flags) {
