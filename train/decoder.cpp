@@ -111,9 +111,7 @@ double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches
 }
 
 TrainConfig load_config(const RunFolder& run) {
-  TrainConfig config = read_recipe(run, [](const files::FolderSnapshot& files) {
-    return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
-  });
+  TrainConfig config = read_recipe(run, train_config_from_json);
   // A run moves with its teachers, and a member with those of its ensemble.
   if (fs::path(config.teacher).filename() == RunFolder::kTeachers && !fs::exists(config.teacher))
     for (const fs::path above : {".", "../.."})

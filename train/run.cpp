@@ -51,10 +51,11 @@ std::string kept_records(const std::filesystem::path& path, int64_t step,
 /// state with the lines that the log lacks. Not thread-safe.
 class RunLog {
  public:
-  /// Opens the file to append to, with kept_records(). Throws RunError if the disk refuses.
-  RunLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
-         bool is_over)
-      : RunLog(path, kept_records(path, step, unlogged, is_over)) {}
+  /// Opens the file to append to, which has kept_records(). Throws RunError if the disk refuses.
+  RunLog(const std::filesystem::path& path, const std::string& records)
+      : elapsed_before_(last_elapsed(records)),
+        has_end_(records.find("{\"event\":\"done\"") != records.npos),
+        file_(path) {}
 
   /// Adds the report of a step, and sets the fields that run() sets. Each line is passed to the system
   /// immediately, so that a killed run loses none.
@@ -91,10 +92,6 @@ class RunLog {
   double tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
 
  private:
-  RunLog(const std::filesystem::path& path, const std::string& records)
-      : elapsed_before_(last_elapsed(records)),
-        has_end_(records.find("{\"event\":\"done\"") != records.npos),
-        file_(path) {}
   template <class Report>
   void add(Report& report) {
     report.elapsed = elapsed_before_ + seconds();
@@ -180,7 +177,8 @@ RunReport run_steps(Run& run, Observer& observer) {
     const bool is_patient = loop.patience == 0 || run.evals_without_best < loop.patience;
     return trainer.steps_done() >= loop.steps || !is_patient;
   };
-  RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged, is_over());
+  const std::filesystem::path metrics = run.folder.metrics();
+  RunLog log(metrics, kept_records(metrics, trainer.steps_done(), run.unlogged, is_over()));
   if (!run.start.machine.empty() && !is_over()) {
     run.start.step = trainer.steps_done();
     log.write(run.start);
@@ -233,12 +231,6 @@ RunReport run_steps(Run& run, Observer& observer) {
           .is_logged = log.has_end()};
 }
 
-LoopOptions saved_options(const RunFolder& folder) {
-  return read_recipe(folder, [](const files::FolderSnapshot& files) {
-    return loop_options_from_json(files.text("train.json"), (files.folder() / "train.json").string());
-  });
-}
-
 ModelFiles own_model_files(const Trainer& trainer) {
   return {.model =
               [&model = trainer.model()](files::FolderUpdate& update) {
@@ -250,7 +242,7 @@ ModelFiles own_model_files(const Trainer& trainer) {
 /// Whether the folder has this run without a state. Throws Error if it has another run.
 bool is_begun(const Run& run) {
   if (!run.folder.has_run()) return false;
-  check_resume(run.trainer.recipe().loop, saved_options(run.folder));
+  check_resume(run.trainer.recipe().loop, read_recipe(run.folder, loop_options_from_json));
   return true;
 }
 
@@ -262,14 +254,14 @@ void restore(Run& run) {
     const nn::SafetensorsFile file(state.folder() / nn::kTensorFile);
     for (const nn::TensorEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
     try {
-      return nn::compare_shapes(run.trainer.model().state_shapes(), saved);
+      nn::compare_shapes(run.trainer.model().state_shapes(), saved);
     } catch (const Error& e) {
       fail("train", state.folder(),
            " must hold the state of this model, got that of another model: ", files::without_op(e.what()),
            " Use another folder.");
     }
   });
-  check_resume(run.trainer.recipe().loop, saved_options(run.folder));
+  check_resume(run.trainer.recipe().loop, read_recipe(run.folder, loop_options_from_json));
   const Checkpoint checkpoint = run.folder.load_last();
   if (checkpoint.trainer.step > run.trainer.recipe().loop.steps)
     fail("train", Option{"steps"}, " must be at least the ", checkpoint.trainer.step, " that are done, got ",
@@ -277,7 +269,6 @@ void restore(Run& run) {
   read_last(run.folder, [&](const files::FolderSnapshot& state) {
     run.trainer.model().load_state_dict(nn::load_safetensors(
         state.folder() / nn::kTensorFile, /*keep_float64=*/true, state.checksum(nn::kTensorFile)));
-    return true;
   });
   resume(run, checkpoint);
 }
@@ -298,10 +289,7 @@ RunReport run(Run& run, Observer& observer) {
 }
 
 void resume(Run& run, const Checkpoint& checkpoint) {
-  read_recipe(run.folder, [](const files::FolderSnapshot& files) {
-    check_resumable(files.text("train.json"), (files.folder() / "train.json").string());
-    return true;
-  });
+  read_recipe(run.folder, check_resumable);
   run.trainer.restore(checkpoint.trainer);
   run.saved_step = checkpoint.trainer.step;
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;

@@ -146,8 +146,7 @@ int info_of_shape(const InfoFlags& flags) {
 /// The settings in a folder of train::fit(); none for any other folder.
 std::optional<train::LoopOptions> own_options(const train::RunFolder& run) {
   if (std::filesystem::exists(run.path() / "config.json") || !run.has_run()) return {};
-  return read_recipe(run, [](const files::FolderSnapshot& files) -> std::optional<train::LoopOptions> {
-    const std::string name = (files.folder() / "train.json").string(), text = files.text("train.json");
+  return read_recipe(run, [](const auto& text, const auto& name) -> std::optional<train::LoopOptions> {
     if (!train::is_loop_options(text, name)) return {};
     return train::loop_options_from_json(text, name);
   });
@@ -183,9 +182,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
   trained.model = config;
-
   const std::string version = models::written_by(folder);
-
   print_parameters(models::stored_shapes(config));
   print_model(config);
   print_padding(folder, config);
@@ -224,13 +221,18 @@ Action add_info(CLI::App& verb, const std::string& program) {
     if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);
   add_value(verb, "--vocab", flags->vocab, "N", "Size of the vocabulary [65]");
   add_value(verb, "--batch", flags->batch, "N", "Micro-batch size [the run's or preset's]", kFrom1);
-  verb.footer(
-      concat("Without arguments, info describes this machine and what limits its speed.\n"
-             "Memory is the peak of a training step, accurate to a tenth, without the text\n"
-             "and evaluations.\n\nExamples:\n  ",
-             program, " info\n  ", program, " info out/kjv-mini\n  ", program,
-             " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
-             program, " info --preset gpt2 --vocab 50257 --batch 1"));
+  verb.footer(with_program(
+      R"(Without arguments, info describes this machine and what limits its speed.
+Memory is the peak of a training step, accurate to a tenth, without the text
+and evaluations.
+
+Examples:
+  $ info
+  $ info out/kjv-mini
+  $ info out/kjv-mini/last --batch 32
+  $ info out/kjv-mini/model.safetensors
+  $ info --preset gpt2 --vocab 50257 --batch 1)",
+      program));
   return {[=] { return info(*flags); }};
 }
 

@@ -213,15 +213,19 @@ std::string train_footer(const std::string& program) {
                    ":\n");
     for (const models::Preset& preset : row->presets) text += concat("  ", preset_line(*row, preset), "\n");
   }
-  return concat(text,
-                "With --init-from: 200 steps of about 2,048 tokens, --block at most 512, --lr 3e-4,\n"
-                "--warmup 20, evaluations and checkpoints every 50 steps.\n"
-                "Flags override the config file, which overrides the preset.\n\nExamples:\n  ",
-                program, " train --preset tiny --corpus stories\n  ", program,
-                " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,
-                " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
-                " train --text my.txt --minutes 3 --members 4\n  ", program,
-                " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
+  return text + with_program(
+                    R"(With --init-from: 200 steps of about 2,048 tokens, --block at most 512, --lr 3e-4,
+--warmup 20, evaluations and checkpoints every 50 steps.
+Flags override the config file, which overrides the preset.
+
+Examples:
+  $ train --preset tiny --corpus stories
+  $ train --text my.txt --tokenizer byte --out out/my --steps 5000
+  $ train --heads 8 --kv-heads 2 --embd 256
+  $ train --text my.txt --minutes 3 --members 4
+  $ train --init-from out/my --text other.txt
+  $ train --out out/my --resume)",
+                    program);
 }
 
 }  // namespace gradus::cli

@@ -12,10 +12,13 @@ auto read_last(const RunFolder& run, Read&& read) {
   return files::read_folder_at([&] { return run.last(); }, read);
 }
 
-/// read(FolderSnapshot of RunFolder::with_recipe()).
+/// read(text, path) of train.json in RunFolder::with_recipe().
 template <class Read>
 auto read_recipe(const RunFolder& run, Read&& read) {
-  return files::read_folder_at([&] { return run.with_recipe(); }, read);
+  const auto folder = [&] { return run.with_recipe(); };
+  return files::read_folder_at(folder, [&](const files::FolderSnapshot& files) {
+    return read(files.text("train.json"), (files.folder() / "train.json").string());
+  });
 }
 
 }  // namespace gradus::train

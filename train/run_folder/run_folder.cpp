@@ -146,7 +146,6 @@ std::vector<std::string> RunFolder::verify_files() {
   files::read_folder(path_, [&](const files::FolderSnapshot& files) {
     files.verify_those_there();
     held_->checksums = files.checksums().value_or(files::Checksums());
-    return true;
   });
   files::read_folder_at(
       [this] { return last(); },
@@ -155,7 +154,6 @@ std::vector<std::string> RunFolder::verify_files() {
         if (!state.checksums())
           notes.push_back(concat("there are no checksums in ", state.folder().string(),
                                  ", so it is not known whether its files are as they were saved"));
-        return true;
       });
   return notes;
 }
