@@ -30,6 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using data::Tokenizer;
+using Json = nlohmann::ordered_json;
 using Tokens = std::vector<int32_t>;
 
 constexpr const char* kStandardInput = "the standard input";
@@ -77,10 +78,8 @@ Tokens parse_tokens(const data::Source& source) {
   return tokens;
 }
 
-/// Text in JSON, with U+FFFD for bytes that are not UTF-8.
-std::string json_string(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+/// On one line, with U+FFFD for bytes that are not UTF-8.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Converts the JSON list on the standard input, item by item, into another.
 template <class Convert>
@@ -233,7 +232,7 @@ int decode_tokens(const CodingFlags& flags) {
       Tokens tokens;
       for (const files::Field& token : item.items())
         tokens.push_back(static_cast<int32_t>(token.integer(0, std::numeric_limits<int32_t>::max())));
-      return json_string(tokenizer.decode(tokens));
+      return line_of(tokenizer.decode(tokens));
     });
     return kDone;
   }
@@ -308,18 +307,18 @@ int describe(const CodingFlags& flags) {
   const double average = static_cast<double>(bytes) / static_cast<double>(std::max<size_t>(1, tokens.size()));
   const auto text_of = [&](int32_t token) { return tokenizer.decode({&token, 1}); };
   if (flags.json) {
-    const auto named = [&](int32_t token) {
-      return concat("{\"id\":", token, ",\"text\":", json_string(text_of(token)), "}");
+    const auto named = [&](const Tokens& some) {
+      Json list = Json::array();
+      for (const int32_t token : some) list.push_back({{"id", token}, {"text", text_of(token)}});
+      return list;
     };
-    std::cout << "{\"kind\":\"" << tokenizer.kind() << "\",\"vocab_size\":" << tokenizer.vocab_size()
-              << ",\"prefix\":[" << joined(tokenizer.prefix(), ",") << "],\"suffix\":["
-              << joined(tokenizer.suffix(), ",") << "],\"eos\":[" << joined(tokenizer.eos(), ",")
-              << "],\"special\":[" << joined(special, ",", named) << "],\"longest\":["
-              << joined(long_ones, ",", named) << "]";
+    Json json{{"kind", tokenizer.kind()},     {"vocab_size", tokenizer.vocab_size()},
+              {"prefix", tokenizer.prefix()}, {"suffix", tokenizer.suffix()},
+              {"eos", tokenizer.eos()},       {"special", named(special)},
+              {"longest", named(long_ones)}};
     if (!flags.files.empty())
-      std::cout << ",\"bytes\":" << bytes << ",\"tokens\":" << tokens.size()
-                << ",\"bytes_per_token\":" << concat(average);
-    std::cout << "}" << std::endl;
+      json.update({{"bytes", bytes}, {"tokens", tokens.size()}, {"bytes_per_token", average}});
+    std::cout << line_of(json) << std::endl;
     return kDone;
   }
   constexpr std::ptrdiff_t kShown = 12;
@@ -331,13 +330,12 @@ int describe(const CodingFlags& flags) {
     if (std::ssize(some) > kShown) texts += concat(" and ", std::ssize(some) - kShown, " more");
     return some.empty() ? "none" : texts;
   };
-  std::cout << "kind        " << tokenizer.kind() << "\ntokens      " << grouped(tokenizer.vocab_size())
-            << "\nspecial     " << shown(special) << "\nbefore      " << shown(tokenizer.prefix())
-            << "\nend         " << shown(tokenizer.eos()) << "\nlongest     " << shown(long_ones) << "\n";
+  std::cout << fact("kind", tokenizer.kind()) << fact("tokens", grouped(tokenizer.vocab_size()))
+            << fact("special", shown(special)) << fact("before", shown(tokenizer.prefix()))
+            << fact("end", shown(tokenizer.eos())) << fact("longest", shown(long_ones));
   if (!flags.files.empty())
-    std::cout << "text        " << grouped(bytes) << " bytes, "
-              << grouped(static_cast<int64_t>(tokens.size())) << " tokens, " << decimals(average, 3)
-              << " bytes a token\n";
+    std::cout << fact("text", grouped(bytes), " bytes, ", grouped(std::ssize(tokens)), " tokens, ",
+                      decimals(average, 3), " bytes a token");
   std::cout << std::flush;
   return kDone;
 }
