@@ -127,7 +127,7 @@ int learn(const LearnFlags& flags) {
   }
   if (bytes == 0) fail("tokenizer", "the texts must have bytes in them, got none.");
   const Tokenizer tokenizer = trainer.train(flags.vocab).with_special(flags.special);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double seconds = seconds_since(begin);
   data::save_tokenizer(tokenizer, flags.out);
 
   const Messages messages(flags.quiet);
@@ -135,7 +135,7 @@ int learn(const LearnFlags& flags) {
     messages.line(concat("note: the text has pairs for ", grouped(tokenizer.vocab_size()),
                          " tokens, fewer than --vocab ", flags.vocab));
   messages.line(concat("learnt  ", grouped(tokenizer.vocab_size()), " tokens from ", grouped(bytes),
-                       " bytes, ", duration(seconds.count()), "\nfiles   ", shell_path(flags.out), ": ",
+                       " bytes, ", duration(seconds), "\nfiles   ", shell_path(flags.out), ": ",
                        "tokenizer.json, and vocab.json with merges.txt"));
   return kDone;
 }

@@ -168,7 +168,7 @@ Result timed(const std::string& name, const Body& body) {
   Result result;
   result.name = name;
   body(result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = seconds_since(start);
   return result;
 }
 

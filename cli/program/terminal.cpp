@@ -90,6 +90,10 @@ std::string short_number(double value) {
   return decimals(value / 1e6, 1) + "M";
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 std::string duration(double seconds) {
   const auto whole = static_cast<long long>(std::llround(seconds));
   char text[64];

@@ -1,7 +1,8 @@
-// Terminal: properties of the standard streams; numbers and tables for users. Thread-safe: no state.
+// Terminal: properties of the standard streams; times, numbers and tables for users. Thread-safe: no state.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@ std::string_view fitting(std::string_view text, int columns);
 std::string decimals(double value, int digits);
 /// 950, 38.2k, 1.2M.
 std::string short_number(double value);
+double seconds_since(std::chrono::steady_clock::time_point start);
 /// 7 s, 3 min 05 s, 2 h 07 min.
 std::string duration(double seconds);
 /// 12 kB, 3.4 MB, 1.2 GB.

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <utility>
 
-#include "gradus/cli/train/run_planner.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 

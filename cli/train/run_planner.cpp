@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "gradus/cli/program/terminal.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"
@@ -141,10 +142,6 @@ class Planner {
 };
 
 }  // namespace
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
                                             const RunTokens& tokens, int ranks, Clock::time_point start) {

@@ -13,8 +13,6 @@ namespace gradus::cli {
 /// Tokens of the sample at the end of a run that is not quiet.
 inline constexpr int64_t kClosingSample = 300;
 
-double seconds_since(std::chrono::steady_clock::time_point start);
-
 /// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
 /// given, and its steps. `ranks` processes share each step. Throws Error if the text is too short for the
 /// context length of a preset.

@@ -13,7 +13,6 @@
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/cli/train/members.hpp"
 #include "gradus/cli/train/prepare_run.hpp"
-#include "gradus/cli/train/run_planner.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
