@@ -64,93 +64,60 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   return pace;
 }
 
-/// Plans one run.
-class Planner {
- public:
-  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
-      : flags_(flags), tokens_(tokens), start_(start) {}
+double text_tokens(const RunTokens& tokens, const TrainConfig& config) {
+  return static_cast<double>(tokens.dataset(config).tokens(data::Split::train).size());
+}
 
-  train::Teaching teaching(const TrainConfig& config, int64_t members) const {
-    std::vector<train::Choice> presets = choices(config);
-    presets[0].pace.step = measure(presets[0].config, tokens_).fastest_step;
-    return train::planned_teaching(presets, seconds_left(), text_tokens(presets[0].config), members,
-                                   num_threads());
-  }
-
-  std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
-    auto [chosen, least, pace] = train::planned_choice(
-        choices(config), [this] { return seconds_left(); },
-        [this](const TrainConfig& one) { return measure(one, tokens_); });
-    pace_ = pace;
-    // A teacher does instead of dropout.
-    if (!flags_.is_given("dropout") && config.init_from.empty() && config.teacher.empty())
-      set_dropout(chosen);
-    train::OtherWork other{.eval_targets = tokens_.dataset(chosen).validation_targets(),
-                           .sample_tokens = flags_.quiet ? 0 : kClosingSample,
-                           .ranks = ranks};
-    if (!config.teacher.empty()) other.most_steps = train::most_taught_steps(chosen, text_tokens(chosen));
-    const TrainConfig plan =
-        train::planned(chosen, seconds_left(), other, pace_,
-                       [this](const std::string& flag) { return flags_.is_given(flag); });
-    return std::make_shared<train::TimeBudget>(plan, other,
-                                               [start = start_] { return seconds_since(start); });
-  }
-
- private:
-  double seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
-
-  /// Tokens that a run trains on in the time that is left, if a step takes `seconds`.
-  double training_tokens(const TrainConfig& config, double seconds) const {
-    return seconds_left() / seconds * train::tokens_per_step(config);
-  }
-
-  double text_tokens(const TrainConfig& config) const {
-    return static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
-  }
-
-  /// The presets to choose from, unless one was given. With a teacher it is the usual one, as a larger one
-  /// may have a longer context than the teacher.
-  std::vector<train::Choice> choices(const TrainConfig& config) const {
-    std::vector<train::Choice> presets;
-    if (!flags_.is_given("preset") && config.init_from.empty() && config.teacher.empty())
-      for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
-        if (!preset.least_tokens) continue;
-        presets.push_back({flags_.on_preset(std::string(preset.name)), *preset.least_tokens});
-        TrainConfig& next = presets.back().config;
-        next.model.vocab_size = config.model.vocab_size;
-        next.corpus = config.corpus;
-        next.vocab = config.vocab;
-      }
-    if (presets.empty()) presets.push_back({config});
-    return presets;
-  }
-
-  /// Raises the dropout if the run reads the text often, and measures again, because dropout takes time.
-  void set_dropout(TrainConfig& config) {
-    const double text = text_tokens(config);
-    const double dropout = train::planned_dropout(training_tokens(config, pace_.step) / text,
-                                                  static_cast<double>(config.model.num_parameters()) / text);
-    if (dropout <= config.model.dropout) return;
-    config.model.dropout = dropout;
-    pace_ = measure(config, tokens_);
-  }
-
-  const TrainFlags& flags_;
-  const RunTokens& tokens_;
-  const Clock::time_point start_;
-  train::Pace pace_;
-};
+/// The presets to choose from, unless one was given. With a teacher it is the usual one, as a larger one may
+/// have a longer context than the teacher.
+std::vector<train::Choice> choices(const TrainFlags& flags, const TrainConfig& config) {
+  std::vector<train::Choice> presets;
+  if (!flags.is_given("preset") && config.init_from.empty() && config.teacher.empty())
+    for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
+      if (!preset.least_tokens) continue;
+      presets.push_back({flags.on_preset(std::string(preset.name)), *preset.least_tokens});
+      TrainConfig& next = presets.back().config;
+      next.model.vocab_size = config.model.vocab_size;
+      next.corpus = config.corpus;
+      next.vocab = config.vocab;
+    }
+  if (presets.empty()) presets.push_back({config});
+  return presets;
+}
 
 }  // namespace
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
                                             const RunTokens& tokens, int ranks, Clock::time_point start) {
-  return Planner(flags, tokens, start).plan(config, ranks);
+  const auto seconds_left = [&] { return 60 * flags.config.minutes - seconds_since(start); };
+  const auto measured = [&](const TrainConfig& one) { return measure(one, tokens); };
+  auto [chosen, least, pace] = train::planned_choice(choices(flags, config), seconds_left, measured);
+  const double text = text_tokens(tokens, chosen);
+  // A run that reads the text often gets more dropout. A teacher does instead.
+  if (!flags.is_given("dropout") && config.init_from.empty() && config.teacher.empty()) {
+    const double epochs = seconds_left() / pace.step * train::tokens_per_step(chosen) / text;
+    const double dropout =
+        train::planned_dropout(epochs, static_cast<double>(chosen.model.num_parameters()) / text);
+    if (dropout > chosen.model.dropout) {
+      chosen.model.dropout = dropout;
+      pace = measured(chosen);  // dropout takes time
+    }
+  }
+  train::OtherWork other{.eval_targets = tokens.dataset(chosen).validation_targets(),
+                         .sample_tokens = flags.quiet ? 0 : kClosingSample,
+                         .ranks = ranks};
+  if (!config.teacher.empty()) other.most_steps = train::most_taught_steps(chosen, text);
+  const TrainConfig plan = train::planned(chosen, seconds_left(), other, pace,
+                                          [&](const std::string& flag) { return flags.is_given(flag); });
+  return std::make_shared<train::TimeBudget>(plan, other, [start] { return seconds_since(start); });
 }
 
 train::Teaching plan_teaching(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
                               int64_t members, Clock::time_point start) {
-  return Planner(flags, tokens, start).teaching(config, members);
+  std::vector<train::Choice> presets = choices(flags, config);
+  presets[0].pace.step = measure(presets[0].config, tokens).fastest_step;
+  return train::planned_teaching(presets, 60 * flags.config.minutes - seconds_since(start),
+                                 text_tokens(tokens, presets[0].config), members, num_threads());
 }
 
 }  // namespace gradus::cli
