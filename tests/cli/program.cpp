@@ -91,6 +91,12 @@ Outcome run_shell(const std::string& script, Input input) {
   return run("/bin/sh", {"sh", "-c", script}, input);
 }
 
+Outcome run_until(const std::vector<std::string>& arguments, const std::string& until,
+                  const std::string& then) {
+  return run_shell(concat("$GRADUS '", joined(arguments, "' '"), "' & pid=$!; until ", until,
+                          " || ! kill -0 $pid; do sleep 0.02; done; ", then, "; wait $pid; echo code $?"));
+}
+
 std::string python_with_torch() {
   for (const char* python : {"python3", "/usr/bin/python3"})
     if (run_shell(concat(python, " -c 'import torch'")).code == 0) return python;
@@ -99,8 +105,8 @@ std::string python_with_torch() {
   return "";
 }
 
-void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
-                   const Input& input) {
+std::string check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
+                          const Input& input) {
   const Outcome outcome = run_program(arguments, input);
   std::string command = "gradus";
   for (const std::string& argument : arguments) command += " " + argument;
@@ -110,6 +116,7 @@ void check_refused(const std::vector<std::string>& arguments, const std::vector<
   REQUIRE(lines_of(outcome.err).size() == 1);
   CHECK(outcome.err.starts_with("gradus: "));
   for (const std::string& word : words) CHECK_HAS(outcome.err, word);
+  return outcome.err;
 }
 
 std::string Scratch::file(const std::string& name, const std::string& text) const {

@@ -67,13 +67,18 @@ double loss_of(const std::vector<std::string>& model, const std::string& text);
 
 /// Runs a script of the shell, in which $GRADUS is the program. Throws as above.
 Outcome run_shell(const std::string& script, Input input = {});
+/// Runs `gradus` in the background of a shell, where $pid is its process. When the command `until` succeeds,
+/// or gradus has ended, runs `then`. The last line of the output is "code N", gradus's exit code.
+Outcome run_until(const std::vector<std::string>& arguments, const std::string& until,
+                  const std::string& then);
 
 /// A Python that has PyTorch; empty, with the warning that ctest looks for, if there is none.
 std::string python_with_torch();
 
 /// CHECKs that these arguments are bad input: exit 2, no standard output, and one line with all of the words.
-void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
-                   const Input& input = {});
+/// Returns that line.
+std::string check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
+                          const Input& input = {});
 
 /// A folder that goes when the test does.
 class Scratch {

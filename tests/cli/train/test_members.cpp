@@ -59,11 +59,10 @@ TEST_CASE("stopped members go on with the same bits") {
   const Scratch scratch;
   const std::vector<std::string> members = args("--members 3 --steps 150 --threads 2 --seed 7");
   must(train(scratch, "whole", members));
-  std::string command = "$GRADUS";
-  for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
-  const Outcome stopped = run_shell(
-      concat(command, " & pid=$!; until grep -q '\"step\"' ", scratch.path("parts/members/2/metrics.jsonl"),
-             " 2>/dev/null; do sleep 0.02; done; kill -TERM $pid; wait $pid; echo code $?"));
+  const Outcome stopped =
+      run_until(train(scratch, "parts", members),
+                concat("grep -q '\"step\"' ", scratch.path("parts/members/2/metrics.jsonl"), " 2>/dev/null"),
+                "kill -TERM $pid");
   CHECK(stopped.out.find("code 143") != std::string::npos);
   CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
@@ -96,13 +95,10 @@ TEST_CASE("an ensemble reads its text before it replaces another") {
 
 TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
   const Scratch scratch;
-  std::string command = "$GRADUS";
-  for (const std::string& word :
-       train(scratch, "out", {"--members", "2", "--steps", "100000", "--threads", "1"}))
-    command += " '" + word + "'";
-  const Outcome outcome = run_shell(concat(
-      command, " --quiet & pid=$!; while [ ! -e ", scratch.path("out/members/1/metrics.jsonl"),
-      " ]; do sleep 0.05; done; kill -9 $(cat /proc/$pid/task/$pid/children); wait $pid; echo code $?"));
+  const Outcome outcome =
+      run_until(train(scratch, "out", args("--members 2 --steps 100000 --threads 1 --quiet")),
+                concat("[ -e ", scratch.path("out/members/1/metrics.jsonl"), " ]"),
+                "kill -9 $(cat /proc/$pid/task/$pid/children)");
   CHECK(outcome.out == "code 137\n");
   CHECK(outcome.err ==
         concat("gradus: [train] each member must finish, got 1 of 2, which ended by signal 9, Killed: ",

@@ -173,29 +173,25 @@ TEST_CASE("the plan of teachers and their learner is neither changed nor forgott
 
 TEST_CASE("teachers end with the run, and the run says how a part ended") {
   const Scratch scratch;
-  const auto run = [&](const std::string& words, const std::string& until, const std::string& then) {
-    return run_shell(concat("$GRADUS ", words, " & pid=$!; until ", until,
-                            " || ! kill -0 $pid; do sleep 0.02; done; ", then, "; wait $pid; echo code $?"));
-  };
-  const std::string out = begun(scratch, "out", 1, 100000), resume = "train --quiet --resume --out ",
+  const auto resume = args("train --quiet --resume --out");
+  const std::string out = begun(scratch, "out", 1, 100000),
                     steps = concat("grep -q step ", out, "/teachers/members/1/metrics.jsonl 2>/dev/null"),
                     child = "set -- $(cat /proc/$pid/task/$pid/children)";
-  const Outcome killed = run(resume + out, steps, child + "; kill -9 $1");
+  const Outcome killed = run_until(args(resume, out), steps, child + "; kill -9 $1");
   CHECK(killed.out == "code 137\n");
   CHECK_HAS(killed.err, concat("gradus: [train] each part must finish, got the teachers, which ended ",
                                "by signal 9, Killed: ", out, "/teachers\n"));
   // Ctrl-C and Ctrl-Z reach the process group, in which all parts are.
-  const Outcome grouped = run(resume + begun(scratch, "other", 1), "grep -q . /proc/$pid/task/$pid/children",
-                              child + "; cut -d' ' -f5 /proc/$pid/stat /proc/$1/stat; kill $pid");
+  const Outcome grouped =
+      run_until(args(resume, begun(scratch, "other", 1)), "grep -q . /proc/$pid/task/$pid/children",
+                child + "; cut -d' ' -f5 /proc/$pid/stat /proc/$1/stat; kill $pid");
   const std::vector<std::string> lines = lines_of(grouped.out);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == lines[1]);
   CHECK(lines[2] == "code 143");
 
   const std::string handled = "grep -Eq '^SigCgt:.*[4567cdef][0-9a-f]{3}$' /proc/$pid/status";  // SIGTERM
-  const std::string minutes = concat("train --preset tiny --minutes 10 --text ", scratch.path("text.txt"),
-                                     " --out ", scratch.path("new"));
-  const Outcome planning = run(minutes, handled, "kill $pid");
+  const Outcome planning = run_until(train(scratch, "new", args("--minutes 10")), handled, "kill $pid");
   CHECK(planning.out == "code 4\n");
   CHECK(planning.err == "gradus: stopped before there was anything to save\n");
   CHECK(!fs::exists(scratch.path("new")));
