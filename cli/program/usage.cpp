@@ -52,43 +52,34 @@ bool is_flag(const std::string& argument) { return argument.size() > 1 && argume
 
 std::string flag_part(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
-struct Complaint {
-  std::string what, hint = "";  ///< sentences; the hint may be empty
-};
-
-Complaint with_nearest(std::string what, const std::string& typed, const Arguments& known) {
-  const std::string near = nearest(typed, known);
-  return {std::move(what), near.empty() ? "" : concat("did you mean ", near, "?")};
-}
-
-/// About an argument that no option took.
-Complaint about_extra(const CLI::App& verb, const std::string& extra) {
+/// About an argument that no option took. `help` ends the hint.
+std::string about_extra(const CLI::App& verb, const std::string& extra, const std::string& help) {
   if (is_flag(extra)) {
     const std::string flag = flag_part(extra);
-    return with_nearest(
-        concat("flags must be ones that ", verb.get_name(), " has, got ", files::plain(flag), "."), flag,
-        flags_of(verb));
+    return concat("flags must be ones that ", verb.get_name(), " has, got ", files::plain(flag), ".",
+                  did_you_mean(flag, flags_of(verb), help));
   }
   const std::string got = files::in_quotes(extra);
   if (const Arguments verbs = verbs_of(verb); !verbs.empty())
-    return with_nearest(concat("there must be ", listed(verbs), ", got ", got, "."), extra, verbs);
+    return concat("there must be ", listed(verbs), ", got ", got, ".", did_you_mean(extra, verbs, help));
   const bool is_text = verb.get_option_no_throw("--text") && std::filesystem::exists(extra);
-  return {concat("there must be no such argument, got ", got, "."),
-          is_text ? concat("--text ", shell_path(extra), " reads that file.") : ""};
+  return concat("there must be no such argument, got ", got,
+                ". Hint: ", is_text ? concat("--text ", shell_path(extra), " reads that file. ") : "", help);
 }
 
-/// Says which argument is wrong, and why; in the words of CLI11 for an option without its value.
-Complaint complaint_about(const CLI::App& verb, const CLI::ParseError& error) {
+/// Says which argument is wrong, and why; in the words of CLI11 for an option without its value. `help` ends
+/// the hint.
+std::string complaint_about(const CLI::App& verb, const CLI::ParseError& error, const std::string& help) {
   if (const Arguments extras = verb.remaining(); !extras.empty()) {
     const auto flag = std::ranges::find_if(extras, is_flag);
-    return about_extra(verb, flag == extras.end() ? extras.front() : *flag);
+    return about_extra(verb, flag == extras.end() ? extras.front() : *flag, help);
   }
   for (const CLI::Option* option : verb.get_options()) {
     const std::string name = option->get_positional() ? "a" : option->get_name();
     if (option->get_required() && option->count() == 0)
-      return {concat("there must be ", name, " ", option->get_type_name(), ", got none.")};
+      return concat("there must be ", name, " ", option->get_type_name(), ", got none. Hint: ", help);
   }
-  return {concat(error.what(), ".")};
+  return concat(error.what(), ". Hint: ", help);
 }
 
 }  // namespace
@@ -142,9 +133,8 @@ std::string explain(const CLI::ParseError& error, CLI::App& app, const Arguments
     verb = verb->get_subcommand(arguments[i]);
     name += (name.empty() ? "" : " ") + arguments[i];
   }
-  const auto [what, hint] = complaint_about(*verb, error);
-  return concat("[", name, "] ", what, " Hint: ", hint, hint.empty() ? "" : " ", program, " ", name,
-                " --help-all lists the flags.");
+  const std::string help = concat(program, " ", name, " --help-all lists the flags.");
+  return concat("[", name, "] ", complaint_about(*verb, error, help));
 }
 
 }  // namespace gradus::cli

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -145,12 +144,12 @@ class RunPage {
   /// the run continues, and nothing more is written.
   void write(bool is_live = true) {
     const auto now = std::chrono::steady_clock::now();
-    if (!page_ || has_failed_ || (is_live && now - written_ < std::chrono::seconds(2))) return;
+    if (!page_ || (is_live && now - written_ < std::chrono::seconds(2))) return;
     written_ = now;
     try {
       files::write_atomically(folder_ / "report.html", [&](std::ostream& out) { out << page_(is_live); });
     } catch (const std::exception& e) {
-      has_failed_ = true;
+      page_ = nullptr;
       messages_.line(concat("note: report.html could not be written: ", e.what()));
     }
   }
@@ -158,9 +157,8 @@ class RunPage {
  private:
   std::filesystem::path folder_;
   const Messages& messages_;
-  std::function<std::string(bool is_live)> page_;  // null without the annex of pages
+  std::function<std::string(bool is_live)> page_;  // null without the annex of pages, or after a failure
   std::chrono::steady_clock::time_point written_;
-  bool has_failed_ = false;
 };
 
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
@@ -195,15 +193,13 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
     tensorboard =
         annexes().event_files(prepared.folder->path() / "tensorboard", trainer.steps_done(), progress);
   train::Observer& observer = tensorboard ? *tensorboard->observer : progress;
-  const auto run_steps = [&](train::Observer& first) {
-    const train::RunReport report = train::run(prepared.run, first);
-    if (tensorboard) tensorboard->finish();
-    return report;
-  };
-  if (flags.profile.empty()) return run_steps(observer);
-  train::TraceObserver trace({flags.profile, flags.profile_after, flags.profile_steps}, trainer, observer);
-  const train::RunReport report = run_steps(trace);
-  trace.finish();
+  std::optional<train::TraceObserver> trace;
+  if (!flags.profile.empty())
+    trace.emplace(train::TraceOptions{flags.profile, flags.profile_after, flags.profile_steps}, trainer,
+                  observer);
+  const train::RunReport report = train::run(prepared.run, trace ? *trace : observer);
+  if (tensorboard) tensorboard->finish();
+  if (trace) trace->finish();
   return report;
 }
 
