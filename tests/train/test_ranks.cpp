@@ -194,6 +194,9 @@ TEST_CASE("values in bfloat16 are half the bytes, and change the weights little"
   CHECK(train_on(1, rounded, {5})[0].values == train_on(1, config, {5})[0].values);  // no messages
 }
 
+/// For losses that do not depend on any.
+data::Batch no_batches(int64_t, Generator&) { return {zeros({1}), zeros({1})}; }
+
 TEST_CASE("the norm of several ranks neither overflows nor vanishes where its squares do") {
   for (const double size : {1e200, 1e-200, 1e-310, 1.0}) {
     std::vector<double> norms;
@@ -209,10 +212,7 @@ TEST_CASE("the norm of several ranks neither overflows nor vanishes where its sq
                 [&](const data::Batch&) {
                   return (model.a * 3.0 + sum(model.b * tensor(std::vector<double>{0, 4}, {2}))) * size;
                 },
-            .batches =
-                [](int64_t, Generator&) {
-                  return data::Batch{zeros({1}), zeros({1})};
-                },
+            .batches = no_batches,
             .optimizer = std::make_unique<SGD>(model.named_parameters()),
             .schedule = [](int64_t) { return 1.0; },
             .loop = {.steps = 1, .batch = 2, .micro = 2, .clip = 0}};
@@ -244,10 +244,7 @@ TEST_CASE("what rounding to bfloat16 loses is added to the next values") {
       } model;
       model.has_large = owner == 1;
       Recipe recipe{.loss = [&](const data::Batch&) { return model.w * gradient + sum(model.large) * 0.0; },
-                    .batches =
-                        [](int64_t, Generator&) {
-                          return data::Batch{zeros({1}), zeros({1})};
-                        },
+                    .batches = no_batches,
                     .optimizer = std::make_unique<SGD>(model.named_parameters()),
                     .schedule = [](int64_t) { return 1.0; },
                     .loop = {.steps = steps, .batch = 2, .micro = 2, .clip = 0, .wire = DType::bfloat16}};

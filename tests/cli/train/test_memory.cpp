@@ -14,12 +14,13 @@ namespace gradus::cli::test_memory {
 
 using namespace bench;
 
+bool can_measure() {
+  if (testing::kSanitized) SUCCEED("sanitizers keep what is freed");
+  return !testing::kSanitized && testing::machine_has("/proc/self/status");
+}
+
 void check_announced(const std::string& shape) {
-  if (!testing::machine_has("/proc/self/status")) return;
-  if (testing::kSanitized) {
-    SUCCEED("sanitizers keep what is freed");
-    return;
-  }
+  if (!can_measure()) return;
   INFO(shape);
   const Workload w = workload_from(shape);
   const Outcome outcome = must("bench --steps 5 --json --workload", shape);
@@ -51,11 +52,7 @@ TEST_CASE("training takes the memory that was announced, whatever it goes to", "
 
 /// The peak of a run with these flags, when it makes its third step, and what it announced.
 void check_run(const std::string& flags, const std::string& layers) {
-  if (!testing::machine_has("/proc/self/status")) return;
-  if (testing::kSanitized) {
-    SUCCEED("sanitizers keep what is freed");
-    return;
-  }
+  if (!can_measure()) return;
   const Scratch scratch;
   double peak = 0;
   const auto look = [&](const std::string& line, int process) {
