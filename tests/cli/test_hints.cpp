@@ -6,9 +6,9 @@ namespace gradus::cli::test_hints {
 /// Trains one step on a text, in a folder of any name; what it wrote for people.
 std::string train(const Scratch& scratch, const std::string& text, const std::string& out,
                   const std::vector<std::string>& more = {}) {
-  const Outcome outcome = must("train --preset tiny --block 4 --steps 2 --batch 1 --val-fraction 0 --text",
-                               scratch.file("text.txt", text), "--out", scratch.path(out), more);
-  return outcome.err;
+  return must("train --preset tiny --block 4 --steps 2 --batch 1 --val-fraction 0 --text",
+              scratch.file("text.txt", text), "--out", scratch.path(out), more)
+      .err;
 }
 
 /// What follows `before` on its line.

@@ -40,9 +40,9 @@ TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for
   CHECK_HAS(call("eval", place.scratch.path("plain"), "--text", place.marked).err,
             "note: 1 byte order marks were left out");
   const auto sample = [&](const std::string& prompt, const std::string& input) {
-    const Outcome outcome = must_run(
-        args("sample", place.scratch.path("marked"), "--tokens 9 --prompt", prompt), {.stdin_text = input});
-    return outcome.out;
+    return must_run(args("sample", place.scratch.path("marked"), "--tokens 9 --prompt", prompt),
+                    {.stdin_text = input})
+        .out;
   };
   CHECK(sample("-", kMark + "verse\r\nthe \r\n") == sample("verse\nthe ", ""));
   CHECK(sample("verse\r\nthe ", "") == sample("verse\nthe ", ""));

@@ -11,9 +11,7 @@ namespace gradus::cli::test_bench {
 using nlohmann::json;
 
 std::vector<json> events(const std::vector<std::string>& arguments) {
-  const Outcome outcome = run_program(arguments);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must(arguments);
   CHECK(outcome.err.empty());
   std::vector<json> all;
   for (const std::string& line : lines_of(outcome.out)) all.push_back(json::parse(line));
@@ -50,8 +48,7 @@ TEST_CASE("bench --json prints the machine, a line a workload and the end") {
 }
 
 TEST_CASE("the command of the tables in docs/speed.md, at a small size") {
-  const Outcome outcome = call("bench --workload W0 --threads 1 --steps 5");
-  CHECK(outcome.code == 0);
+  const Outcome outcome = must("bench --workload W0 --threads 1 --steps 5");
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 9);
   CHECK_HAS(lines[0], "1 thread used", "; 20");

@@ -9,9 +9,7 @@ namespace gradus::cli::test_plan {
 using nlohmann::json;
 
 std::vector<json> events(const std::vector<std::string>& flags) {
-  const Outcome outcome = call("plan", flags, "--preset tiny --seconds 0.1 --threads 1 --json");
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = must("plan", flags, "--preset tiny --seconds 0.1 --threads 1 --json");
   std::vector<json> all;
   for (const std::string& line : lines_of(outcome.out)) all.push_back(json::parse(line));
   return all;

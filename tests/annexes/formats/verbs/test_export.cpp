@@ -21,8 +21,7 @@ TEST_CASE("each form is written where it is asked for, and tells what to do with
   for (const auto& [to, file] : {std::pair{"gguf", ""}, {"web", "/index.html"}}) {
     INFO(to);
     const std::string out = scratch.path(std::string("new/") + to);
-    const Outcome exported = call("export", run, "--to", to, "--out", out);
-    CHECK(exported.code == 0);
+    const Outcome exported = must("export", run, "--to", to, "--out", out);
     CHECK(exported.out.empty());
     CHECK_HAS(exported.err, "wrote   ", "more    ");
     CHECK(std::filesystem::is_regular_file(out + file));
@@ -42,8 +41,7 @@ TEST_CASE("info tells what is in a GGUF file") {
   must("export", run, "--to gguf --type q8_0 --out", file);
   CHECK(run_shell("ulimit -f 1; exec \"$GRADUS\" export " + run + " --to gguf --out " + file + "2").code ==
         1);
-  const Outcome info = call("info", file);
-  CHECK(info.code == 0);
+  const Outcome info = must("info", file);
   const auto row = [](const char* key, const char* type, const char* value) {
     return Catch::Matchers::Matches(concat("[^]*\n", key, " +", type, " +", value, "\n[^]*"));
   };
@@ -105,9 +103,9 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
   const std::string out = scratch.path("stopped"), left = out + "/weights-0.js.tmp";
   std::filesystem::create_directory(out);
   scratch.file("stopped/weights-0.js.tmp", "half");
-  CHECK(call("export", run, "--to web --out", out, "--quiet").code == 0);
+  must("export", run, "--to web --out", out, "--quiet");
   scratch.file("stopped/index", "mine");
-  CHECK(run_program(export_to("web", out)).code == 0);
+  must(export_to("web", out));
   CHECK(read(out + "/index") == "mine");
   CHECK_FALSE(std::filesystem::exists(left));
 }

@@ -13,8 +13,7 @@ TEST_CASE("a project has the name of its folder, which is new or empty") {
        {std::pair{"a b", "a_b"}, {"below/my model", "my_model"}, {"there/", "there"}, {"begun", "begun"}}) {
     INFO(place);
     const std::string folder = scratch.path(place);
-    const Outcome written = call("new", folder);
-    CHECK(written.code == 0);
+    const Outcome written = must("new", folder);
     CHECK(written.out.empty());
     CHECK_HAS(written.err, "wrote   ", "&& ./run\n");
     std::string names;

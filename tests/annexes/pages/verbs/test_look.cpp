@@ -29,10 +29,7 @@ struct Trained {
          "--block 32 --layers 2 --embd 32 --out", folder, "--quiet --heads", arch == "mingru" ? "1" : "2");
   }
   Json look(const std::vector<std::string>& flags) const {
-    const Outcome outcome = call("look", folder, "--prompt", kPrompt, "--json", flags);
-    INFO(outcome.err);
-    REQUIRE(outcome.code == 0);
-    return Json::parse(outcome.out);
+    return Json::parse(must("look", folder, "--prompt", kPrompt, "--json", flags).out);
   }
 };
 
@@ -159,8 +156,7 @@ TEST_CASE(
 
 TEST_CASE("look lists its points, and prints those that are asked for") {
   const Trained run("llama");
-  const Outcome list = call("look", run.folder, "--list");
-  CHECK(list.code == 0);
+  const Outcome list = must("look", run.folder, "--list");
   CHECK_HAS(list.out, "\nmodel.layers.1.self_attn.pattern\n");
   const Outcome text = call("look", run.folder, "--prompt The --points h.1.mlp.out");
   CHECK_HAS(text.out, "\nmodel.layers.1.mlp.out (1, 3, 32)\n[[[");

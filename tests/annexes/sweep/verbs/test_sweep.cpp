@@ -21,9 +21,7 @@ std::string with_text(const Scratch& scratch) {
 TEST_CASE("a sweep trains each setting with each seed, once, and prints means") {
   const Scratch scratch;
   const std::string file = scratch.file("table.toml", with_text(scratch)), out = scratch.path("sweep");
-  const Outcome first = call("sweep", file, "--out", out, "--threads 1");
-  INFO(first.err);
-  REQUIRE(first.code == 0);
+  const Outcome first = must("sweep", file, "--out", out, "--threads 1");
   CHECK_HAS(first.out, "adamw lr=0.001, seed 1: ", "adamw lr=0.003, seed 2: ", "muon, seed 2: ", " +- ");
   const std::vector<std::string> lines = lines_of(read(out + "/results.jsonl"));
   REQUIRE(lines.size() == 6);
@@ -40,8 +38,7 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
   std::string torn;
   for (size_t i = 0; i < 5; ++i) torn += lines[i] + "\n";
   std::ofstream(out + "/results.jsonl") << torn << lines[5].substr(0, 20);
-  const Outcome again = call("sweep", file, "--out", out, "--threads 1");
-  REQUIRE(again.code == 0);
+  const Outcome again = must("sweep", file, "--out", out, "--threads 1");
   CHECK_THAT(again.out, ContainsSubstring("muon, seed 2: ") && !ContainsSubstring("muon, seed 1: "));
   CHECK(lines_of(read(out + "/results.jsonl")).size() == 6);
   const auto muon = [](const Outcome& outcome) {  // but for the seconds, which are never the same
@@ -104,9 +101,7 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
                         "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = "
                         "false\n[try.heads]\nbias = [true, false]\n");
-  const Outcome outcome = call("sweep", file, "--out", scratch.path("sweep"), "--threads 1");
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
+  must("sweep", file, "--out", scratch.path("sweep"), "--threads 1");
   CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 3);
   const auto trained = [&](const std::string& folder) {
     return json::parse(read(scratch.path("sweep/" + folder + "/train.json")));

@@ -4,16 +4,13 @@
 namespace gradus::cli::test_lesson {
 
 TEST_CASE("lesson lists the lessons and walks through each, and finds no difference and no leak") {
-  const Outcome list = call("lesson");
-  CHECK(list.code == 0);
+  const Outcome list = must("lesson");
   for (const char* name : {"causal-self-attention", "two-masks", "masked-self-attention",
                            "unscaled-attention", "attention-chapter", "stacked-heads"}) {
     CHECK_HAS(list.out, name);
-    const Outcome walk = call("lesson", name);
-    CHECK(walk.code == 0);
+    const Outcome walk = must("lesson", name);
     CHECK_HAS(walk.out, "tensor([");
-    const Outcome checks = call("lesson", name, "--compare --leak-check");
-    CHECK(checks.code == 0);
+    const Outcome checks = must("lesson", name, "--compare --leak-check");
     CHECK_HAS(checks.out, ", 0 different");
     CHECK_HAS(checks.out, "no output depends on a later token");
   }
@@ -21,8 +18,7 @@ TEST_CASE("lesson lists the lessons and walks through each, and finds no differe
 }
 
 TEST_CASE("lesson compare sets all variants side by side") {
-  const Outcome table = call("lesson compare");
-  CHECK(table.code == 0);
+  const Outcome table = must("lesson compare");
   CHECK_HAS(table.out, "same      -1e9 on the scores");
   CHECK_HAS(table.out, "DIFFERENT no mask");
 }
@@ -36,9 +32,9 @@ TEST_CASE("lesson --json prints a list, a lesson or the variants") {
 TEST_CASE("lesson writes a page or a folder of pages, and replaces no other page") {
   const Scratch scratch;
   const std::string site = scratch.path("site"), page = scratch.path("two.html");
-  CHECK(call("lesson two-masks --html", page).code == 0);
+  must("lesson two-masks --html", page);
   CHECK(std::filesystem::file_size(page) > 10'000);
-  for (int times = 0; times < 2; ++times) CHECK(call("lesson --html-all", site).code == 0);
+  for (int times = 0; times < 2; ++times) must("lesson --html-all", site);
   CHECK(std::filesystem::exists(site + "/stacked-heads.html"));
   for (const char* name : {"/compare.html", "/index.html"}) {
     std::ofstream(site + name) << "my own page";
