@@ -27,6 +27,9 @@ bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
   }
 }
 
+/// On one line, with U+FFFD for bytes that are not UTF-8.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 /// Rounds to milliseconds.
 double rounded(double seconds) { return std::round(seconds * 1e3) / 1e3; }
 
@@ -41,17 +44,19 @@ std::string records_up_to(int64_t step, const std::string& text, bool is_over) {
 }
 
 std::string to_json(const StartReport& report) {
-  return Json{{"event", "start"},          {"step", report.step},
-              {"version", report.version}, {"machine", report.machine},
-              {"model", report.model},     {"bytes_per_token", report.bytes_per_token}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_of({{"event", "start"},
+                  {"step", report.step},
+                  {"version", report.version},
+                  {"machine", report.machine},
+                  {"model", report.model},
+                  {"bytes_per_token", report.bytes_per_token}});
 }
 
 std::string to_json(const StepReport& report) {
   Json json{{"event", "step"}, {"step", report.step}};
   for (const auto& metric : kStepMetrics) json[std::string(metric.name)] = metric.value(report);
   json["elapsed_s"] = rounded(report.elapsed);
-  return json.dump();
+  return line_of(json);
 }
 
 std::string to_json(const EvalReport& report) {
@@ -60,37 +65,34 @@ std::string to_json(const EvalReport& report) {
   json["tokens"] = report.tokens;
   json["peak_bytes"] = report.peak_bytes;
   json["elapsed_s"] = rounded(report.elapsed);
-  return json.dump();
+  return line_of(json);
 }
 
 std::string to_json(const LayerReport& report) {
   Json parameters = Json::object();  // NaN is written as null
   for (const ParameterNorms& of : report.parameters)
     parameters[of.name] = {of.norm, of.grad_norm, of.update_norm};
-  return Json{{"event", "layers"},
-              {"step", report.step},
-              {"parameters", std::move(parameters)},
-              {"examples", report.examples},
-              {"part_examples", report.part_examples},
-              {"part_grad_norm", report.part_grad_norm},
-              {"elapsed_s", rounded(report.elapsed)}}
-      .dump();
+  return line_of({{"event", "layers"},
+                  {"step", report.step},
+                  {"parameters", std::move(parameters)},
+                  {"examples", report.examples},
+                  {"part_examples", report.part_examples},
+                  {"part_grad_norm", report.part_grad_norm},
+                  {"elapsed_s", rounded(report.elapsed)}});
 }
 
 std::string to_json(const RunReport& report, const std::filesystem::path& out) {
-  return Json{{"event", report.finished ? "done" : "stopped"},
-              {"steps", report.steps},
-              {"val_loss", report.val_loss ? Json(*report.val_loss) : Json(nullptr)},
-              {"val_tokens", report.val_tokens},
-              {"seconds", report.seconds},
-              {"tokens_per_s", report.tokens_per_s},
-              {"out", out.string()}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_of({{"event", report.finished ? "done" : "stopped"},
+                  {"steps", report.steps},
+                  {"val_loss", report.val_loss ? Json(*report.val_loss) : Json(nullptr)},
+                  {"val_tokens", report.val_tokens},
+                  {"seconds", report.seconds},
+                  {"tokens_per_s", report.tokens_per_s},
+                  {"out", out.string()}});
 }
 
 std::string sample_to_json(int64_t step, const std::string& text) {
-  return Json{{"event", "sample"}, {"step", step}, {"text", text}}.dump(-1, ' ', false,
-                                                                        Json::error_handler_t::replace);
+  return line_of({{"event", "sample"}, {"step", step}, {"text", text}});
 }
 
 std::optional<RunReport> logged_end(const std::filesystem::path& file) {

@@ -14,9 +14,7 @@ constexpr std::pair<std::string_view, DType> kPrecisions[] = {{"float32", DType:
 }  // namespace
 
 std::vector<std::string> precision_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : kPrecisions) names.emplace_back(name);
-  return names;
+  return column(kPrecisions, [](const auto& row) { return row.first; });
 }
 
 DType precision_from(std::string_view wanted) {

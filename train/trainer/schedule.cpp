@@ -1,5 +1,6 @@
 #include "gradus/train/trainer/schedule.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -9,11 +10,11 @@
 namespace gradus::train {
 
 Decay decay_from(std::string_view name) {
-  if (name == "cosine") return Decay::cosine;
-  if (name == "linear") return Decay::linear;
-  if (name == "constant") return Decay::constant;
-  if (name == "wsd") return Decay::wsd;
-  fail("schedule", "decay must be cosine, linear, constant or wsd, got ", files::in_quotes(name), ".");
+  const std::vector<std::string> names = decay_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    fail("schedule", "decay must be ", listed(names), ", got ", files::in_quotes(name), ".");
+  return static_cast<Decay>(found - names.begin());
 }
 
 std::vector<std::string> decay_names() { return {"cosine", "linear", "constant", "wsd"}; }
