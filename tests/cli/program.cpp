@@ -150,6 +150,15 @@ void check_same(const fs::path& one, const fs::path& two, const std::vector<std:
   }
 }
 
+void check_resumes(const Scratch& scratch, const std::vector<std::string>& command, const std::string& steps,
+                   const std::vector<std::string>& files) {
+  const std::string whole = scratch.path("whole"), parts = scratch.path("parts");
+  must(command, "--out", whole);
+  must(command, "--out", parts, "--stop-after", steps);
+  must("train --resume --quiet --out", parts);
+  check_same(whole, parts, files);
+}
+
 std::vector<std::pair<std::string, std::string>> contents(const fs::path& folder) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))

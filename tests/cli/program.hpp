@@ -99,6 +99,10 @@ std::vector<std::string> lines_of(const std::string& text);
 void check_same(const std::filesystem::path& one, const std::filesystem::path& two,
                 const std::vector<std::string>& files = {"model.safetensors", "last/model.safetensors",
                                                          "last/optimizer.safetensors"});
+/// Trains by a command in the folder `whole`, and in `parts`, where it is stopped after `steps` and resumed;
+/// CHECKs that both then have these files with the same bytes.
+void check_resumes(const Scratch& scratch, const std::vector<std::string>& command, const std::string& steps,
+                   const std::vector<std::string>& files);
 /// Every file below a folder with its bytes, to see that nothing was touched.
 std::vector<std::pair<std::string, std::string>> contents(const std::filesystem::path& folder);
 

@@ -44,12 +44,9 @@ TEST_CASE("a model that is trained on questions answers them") {
 
 TEST_CASE("a stopped run on JSONL resumes with the same bits") {
   const Scratch scratch;
-  const std::string text = scratch.file("q.jsonl", questions());
-  const std::vector<std::string> more = args("--steps 12 --accum 2 --dropout 0.1");
-  must(train(text, scratch.path("whole"), more));
-  must(train(text, scratch.path("parts"), args(more, "--stop-after 5")));
-  must("train --resume --out", scratch.path("parts"), "--quiet");
-  check_same(scratch.path("parts"), scratch.path("whole"), {"last/model.safetensors"});
+  const std::string text = scratch.file("q.jsonl", questions()), whole = scratch.path("whole");
+  check_resumes(scratch, train(text, whole, args("--steps 12 --accum 2 --dropout 0.1")), "5",
+                {"last/model.safetensors"});
 }
 
 TEST_CASE("bad JSONL is refused by line, or counted") {

@@ -17,13 +17,10 @@ struct Base {
   Base() {
     must("train --preset tiny --steps 3 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet");
   }
-  void train(const std::string& out, const std::vector<std::string>& more, std::string from = {}) const {
-    if (from.empty()) from = base;
-    must("train --init-from", from, "--text", text, "--out", scratch.path(out),
-         "--steps 8 --eval-every 4 --quiet", more);
-  }
-  std::string adapter(const std::string& out) const {
-    return read(fs::path(scratch.path(out)) / "last" / "adapter_model.safetensors");
+  /// `train` with adapters of a model, of this one unless another is named.
+  std::vector<std::string> train(const std::vector<std::string>& more, const std::string& from = {}) const {
+    return args("train --init-from", from.empty() ? base : from, "--text", text,
+                "--steps 8 --eval-every 4 --quiet", more);
   }
   double loss(const std::vector<std::string>& model) const { return loss_of(model, text); }
 };
@@ -34,10 +31,7 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks", "[needs.fa
       GENERATE(args("--lora 2 --lora-dropout 0.2 --ema 0.9 --block 9"),
                args("--lora 3 --lora-on c_attn *.mlp.* --weights bfloat16 --precision bf16 --micro 2"),
                args("--lora 2 --weights int4 --optimizer muon"));
-  base.train("whole", settings);
-  base.train("parts", args(settings, "--stop-after 5"));
-  must("train --resume --out", base.scratch.path("parts"), "--quiet");
-  CHECK(base.adapter("whole") == base.adapter("parts"));
+  check_resumes(base.scratch, base.train(settings), "5", {"last/adapter_model.safetensors"});
   CHECK_FALSE(fs::exists(fs::path(base.scratch.path("whole")) / "model.safetensors"));
   CHECK(base.loss({base.scratch.path("whole")}) < base.loss({base.base}));
 }
@@ -53,7 +47,7 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
   config.vocab_size = rows;
   Generator g(1);
   models::save_pretrained(models::Decoder(config, g), from);
-  base.train("run", args("--stop-after 5 --lora 2"), from);
+  must(base.train(args("--stop-after 5 --lora 2"), from), "--out", run);
   must("train --resume --out", run, "--quiet");
   must("export", run, "--merge --out", merged);
   CHECK(models::load_config(merged).vocab_size == rows);
@@ -65,7 +59,7 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   const Base base;
   const std::string run = base.scratch.path("run"), merged = base.scratch.path("merged"),
                     gguf = base.scratch.path("adapter.gguf");
-  base.train("run", args("--lora 2"));
+  must(base.train(args("--lora 2")), "--out", run);
   const double loss = base.loss({run});
   must("export", run, "--merge --out", merged);
   CHECK(base.loss({merged}) == loss);
@@ -99,7 +93,7 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
 TEST_CASE("a base model that has moved is found again") {
   const Base base;
   const std::string run = base.scratch.path("run"), place = base.scratch.path("moved");
-  base.train("run", args("--lora 2 --stop-after 4"));
+  must(base.train(args("--lora 2 --stop-after 4")), "--out", run);
   const double loss = base.loss({run});
   fs::rename(base.base, place);
   check_refused({"sample", run},

@@ -28,10 +28,7 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
   const Scratch scratch;
   must(train(scratch, "all", args("--members 2 --steps 40 --tokenizer byte --quiet")));
   const std::vector<std::string> words{"--teacher", scratch.path("all"), "--steps", "40", "--quiet"};
-  must(train(scratch, "whole", words));
-  must(train(scratch, "parts", args(words, "--stop-after 15")));
-  must(args("train --out", scratch.path("parts"), "--resume --quiet"));
-  CHECK(read(scratch.path("whole/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
+  check_resumes(scratch, train(scratch, "whole", words), "15", {"model.safetensors"});
   CHECK(read(scratch.path("whole/tokenizer.json")) == read(scratch.path("all/tokenizer.json")));
   must(train(scratch, "alone", args("--steps 40 --tokenizer byte --quiet")));
   CHECK(read(scratch.path("whole/model.safetensors")) != read(scratch.path("alone/model.safetensors")));

@@ -166,12 +166,8 @@ TEST_CASE("weights say which text is read, and the run that has them goes on wit
   CHECK(json::parse(read(n.scratch.path("piped/last/trainer.json"))).at("text_sha256") ==
         json::parse(read(n.scratch.path("unpiped/last/trainer.json"))).at("text_sha256"));
 
-  const std::vector<std::string> weights = args("--text", n.text, other, "--text-weights 1 2.5");
-  must(n.arguments("whole", weights));
-  const std::vector<std::string> stopped = args(weights, "--stop-after 5");
-  must(n.arguments("parts", stopped));
-  must("train --out", n.scratch.path("parts"), "--resume --quiet");
-  n.same("whole", "parts");
+  check_resumes(n.scratch, n.arguments("whole", args("--text", n.text, other, "--text-weights 1 2.5")), "5",
+                {"model.safetensors", "last/model.safetensors", "last/optimizer.safetensors"});
   CHECK(json::parse(read(n.scratch.path("whole/train.json"))).at("text-weights") == json{1.0, 2.5});
   must(n.arguments("plain", {"--text", n.text, other}));
   CHECK(read(n.scratch.path("plain/last/model.safetensors")) !=
