@@ -208,35 +208,31 @@ TEST_CASE("what is in a folder stays there") {
   place.train();
   const auto before = contents(place.out);
   const std::vector<std::string> train = args("train --text", place.text, "--preset tiny --out");
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), train.begin(), train.end());
-    return more;
-  };
-  check_refused(with({place.out}), {"must be new or empty", "--resume", "--overwrite"});
-  check_refused(with(args(place.out, "--overwrite --lr nan")), {"--lr"});
-  check_refused(with(args(place.out, "--overwrite --block 100000")), {"tokens"});
+  check_refused(args(train, place.out), {"must be new or empty", "--resume", "--overwrite"});
+  check_refused(args(train, place.out, "--overwrite --lr nan"), {"--lr"});
+  check_refused(args(train, place.out, "--overwrite --block 100000"), {"tokens"});
   CHECK(contents(place.out) == before);
   // Of a run that was stopped in its first checkpoint, or before it, nothing is lost.
   std::filesystem::rename(place.out + "/last", place.out + "/last.tmp");
-  check_refused(with({place.out}), {"must be new or empty"});  // The log says that it ended.
+  check_refused(args(train, place.out), {"must be new or empty"});  // The log says that it ended.
   std::filesystem::remove(place.out + "/metrics.jsonl");
   std::filesystem::rename(place.out + "/last.tmp", place.out + "/other");
-  check_refused(with({place.out}), {"must be new or empty"});  // It has a best model.
+  check_refused(args(train, place.out), {"must be new or empty"});  // It has a best model.
   std::filesystem::rename(place.out + "/other", place.out + "/last.tmp");
-  must(with(args(place.out, "--steps 1")));
+  must(train, place.out, "--steps 1");
 
   const std::string home = place.scratch.path("home");
   std::filesystem::create_directory(home);
   place.scratch.file("home/letter.txt", "dear");
-  check_refused(with({home}), {"must be new or empty"});
-  check_refused(with({home, "--overwrite"}), {"--overwrite replaces a run only"});
-  check_refused(with({home, "--resume"}), {"--resume needs a folder that `gradus train` made"});
-  check_refused(with({place.text}), {"--out must be a folder"});
+  check_refused(args(train, home), {"must be new or empty"});
+  check_refused(args(train, home, "--overwrite"), {"--overwrite replaces a run only"});
+  check_refused(args(train, home, "--resume"), {"--resume needs a folder that `gradus train` made"});
+  check_refused(args(train, place.text), {"--out must be a folder"});
   CHECK(read(home + "/letter.txt") == "dear");
 
   // And --overwrite takes away what the old run left, but nothing else.
   place.scratch.file("run/notes.txt", "mine");
-  must(with(args(place.out, "--overwrite --steps 1 --quiet")));
+  must(train, place.out, "--overwrite --steps 1 --quiet");
   CHECK(read(place.out + "/notes.txt") == "mine");
   CHECK(lines_of(read(place.out + "/metrics.jsonl")).size() == 6);  // start, step, layers, eval, sample, done
 }

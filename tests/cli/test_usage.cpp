@@ -21,11 +21,9 @@ TEST_CASE("help is found by every way that leads to it", "[needs.verbs]") {
 
 TEST_CASE("a folder called help is a folder") {
   const Scratch scratch;
-  const std::string home = std::filesystem::current_path().string();
   std::filesystem::create_directory(scratch.path("help"));
-  std::filesystem::current_path(scratch.path("."));
-  check_refused(args("info help"), {"help/config.json"});
-  std::filesystem::current_path(home);
+  const auto enter = [&] { std::filesystem::current_path(scratch.path(".")); };
+  check_refused(args("info help"), {"help/config.json"}, {.in_child = enter});
 }
 
 TEST_CASE("what is printed must arrive, whatever the verb", "[needs.verbs]") {

@@ -56,7 +56,8 @@ struct Training {
     if (change) change(recipe, model);
     trainer.emplace(model, std::move(recipe));
   }
-  RunReport fit(const fs::path& folder, Observer&& observer = Observer()) {
+  template <class Watching = Observer>
+  RunReport fit(const fs::path& folder, Watching&& observer = {}) {
     return train::fit(*trainer, folder, text.validation_batches(16), observer);
   }
 
@@ -84,8 +85,7 @@ TEST_CASE("a model of one's own learns, is evaluated, and leaves a run folder") 
   const testing::TemporaryFolder folder;
   Training training;
   Watcher watcher;
-  const RunReport report =
-      train::fit(*training.trainer, folder / "run", training.text.validation_batches(16), watcher);
+  const RunReport report = training.fit(folder / "run", watcher);
   CHECK(report.finished);
   CHECK(report.steps == 12);
   REQUIRE(watcher.steps.size() == 12);
@@ -141,7 +141,7 @@ TEST_CASE("an evaluation is made in the precision of the run", "[needs.fast]") {
   };
   Training training(short_run);
   Watcher watcher;
-  train::fit(*training.trainer, folder / "run", training.text.validation_batches(16), watcher);
+  training.fit(folder / "run", watcher);
   REQUIRE(watcher.evals.size() == 1);
   const auto loss_in = [&](DType precision) {
     const Autocast autocast(precision);
@@ -194,8 +194,7 @@ TEST_CASE("the console prints what happens, and a signal stops a run that goes o
   std::ostringstream shown;
   {
     Console console(shown, /*every=*/2);
-    const RunReport report =
-        train::fit(*interrupted.trainer, folder / "run", interrupted.text.validation_batches(16), console);
+    const RunReport report = interrupted.fit(folder / "run", console);
     CHECK_FALSE(report.finished);
     CHECK(report.steps == 5);
   }

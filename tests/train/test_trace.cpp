@@ -98,14 +98,13 @@ TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it g
   config.steps = 4;
   const testing::TemporaryFolder scratch;
   Observer nobody;
+  SmallRun run(config);
   SECTION("short") {
-    SmallRun run(config);
     TraceObserver observer({scratch / "t.json", 10, 3}, run.trainer, nobody);
     for (int i = 0; i < 4; ++i) observer.on_step(run.trainer.step());
     CHECK(count(checked_events(files::read(scratch / "t.json")), "step", "step") == 3);
   }
   SECTION("stopped") {
-    SmallRun run(config);
     TraceObserver observer({scratch / "t.json", 10, 30}, run.trainer, nobody);
     for (int i = 0; i < 2; ++i) observer.on_step(run.trainer.step());
     CHECK_FALSE(std::filesystem::exists(scratch / "t.json"));
@@ -114,7 +113,6 @@ TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it g
     CHECK(count(checked_events(files::read(scratch / "t.json")), "step", "step") == 2);
   }
   SECTION("nonsense") {
-    SmallRun run(config);
     CHECK_THROWS_WITH(TraceObserver({"t", -1, 1}, run.trainer, nobody),
                       "[trace] the steps before must be at least 0, got -1.");
     CHECK_THROWS_WITH(TraceObserver({"t", 0, 0}, run.trainer, nobody),

@@ -37,8 +37,8 @@ TEST_CASE("a run learns from the ensemble of --teacher, and resumes with the sam
   check_refused(train(scratch, "x", args(words, "--tokenizer char")), {"must be left out with --teacher"});
   check_refused(train(scratch, "x", args("--teacher-weight 0.5")), {"must come with --teacher"});
   check_refused(train(scratch, "x", args(words, "--block 64")), {"--teacher must have", "context"});
-  must(args("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
-            scratch.file("letters.txt", std::string(2000, 'a') + "b")));
+  must("train --preset tiny --steps 5 --quiet --out", scratch.path("letters"), "--text",
+       scratch.file("letters.txt", std::string(2000, 'a') + "b"));
   check_refused(args("train --init-from", scratch.path("letters"), "--teacher", scratch.path("all"), "--text",
                      scratch.path("letters.txt"), "--out", scratch.path("x")),
                 {"--teacher must have the tokenizer of the run"});
@@ -80,15 +80,15 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   for (size_t at; (at = recipe.find(out + "/teachers")) != recipe.npos;)
     recipe.replace(at, out.size(), killed);
   scratch.file("killed/train.json", recipe);
-  must(args("train --resume --quiet --out", killed + "/."));
+  must("train --resume --quiet --out", killed + "/.");
   CHECK(teacher_of(killed) == killed + "/teachers");
 
-  must(args("train --resume --quiet --out", both));
+  must("train --resume --quiet --out", both);
   CHECK(call("info", both).out.find("ensemble of 2: 2 layers") != std::string::npos);
   for (const char* member : {"/members/1", "/members/2"})
     CHECK(teacher_of(both + member) == both + "/teachers");
-  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
-            "--tokenizer byte --out", both));
+  must("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
+       "--tokenizer byte --out", both);
   CHECK(teacher_of(both + "/members/1").empty());
   for (const char* gone : {"/teachers.json", "/teachers/members.json", "/teachers/members/1/last"})
     CHECK(!std::filesystem::exists(both + gone));
@@ -98,8 +98,8 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
 
   // What others put beside a member stays.
   scratch.file("both/members/1/notes.txt", "mine");
-  must(args("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
-            "--tokenizer byte --out", both));
+  must("train --preset tiny --steps 2 --members 2 --quiet --overwrite --text", scratch.path("text.txt"),
+       "--tokenizer byte --out", both);
   CHECK(read(both + "/members/1/notes.txt") == "mine");
 }
 
@@ -119,18 +119,18 @@ TEST_CASE("a teacher may have special tokens for which its model has no rows") {
 
 TEST_CASE("a run finds its teachers when it has moved, and needs them until it is finished") {
   const Scratch scratch;
-  must(args("train --resume --quiet --out", begun(scratch, "first", 1)));
+  must("train --resume --quiet --out", begun(scratch, "first", 1));
   const std::string out = scratch.path("out");
   fs::rename(scratch.path("first"), out);
-  must(args("info", out));
-  must(args("train --resume --quiet --out", out));
+  must("info", out);
+  must("train --resume --quiet --out", out);
   must(train(scratch, "both", args("--members 2 --steps 4 --quiet --teacher", out + "/teachers")));
   must(train(scratch, "some", args("--steps 4 --stop-after 2 --quiet --teacher", out + "/teachers")));
   fs::remove_all(out + "/teachers");
-  must(args("info", out));
-  must(args("train --resume --quiet --out", out));
-  must(args("train --resume --quiet --out", scratch.path("both")));
-  must(args("info", scratch.path("some")));
+  must("info", out);
+  must("train --resume --quiet --out", out);
+  must("train --resume --quiet --out", scratch.path("both"));
+  must("info", scratch.path("some"));
   check_refused(args("train --resume --out", scratch.path("some")),
                 {"--teacher must be the folder of a model or an ensemble, got", "give its new place"});
 }
