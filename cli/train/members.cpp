@@ -267,8 +267,9 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
   const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
   train::RunReport report{.steps = config.steps, .finished = true};
   messages.line("");
+  std::vector<data::Batch> batches;
   if (dataset.has_validation()) {
-    const std::vector<data::Batch> batches = validation_batches(dataset, trained.model.config(), 0);
+    batches = validation_batches(dataset, trained.model.config(), 0);
     const Autocast autocast(config.precision);
     report.val_loss = train::mean_loss(trained.model, batches);
     report.val_tokens = data::count_targets(batches);
@@ -282,10 +283,8 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
         " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
   }
   if (flags.quiet) return report;
-  Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
   write_last_sample(messages, flags.json, [&](std::ostream& out) {
-    write_sample(trained.model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream,
-                 out);
+    write_run_sample(trained.model, tokenizer, dataset, batches, config.seed, kClosingSample, out);
   });
   const std::string folder = members.folder().string();
   messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,

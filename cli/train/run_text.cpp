@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "gradus/cli/program/text_output.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/architecture.hpp"
@@ -158,6 +159,21 @@ data::TextDataset RunTokens::dataset(const TrainConfig& config) const {
                                                   : data::TextDataset(tokens_, block, config.val_fraction);
   if (!parts_.empty()) dataset.weigh(parts_);
   return dataset;
+}
+
+void write_run_sample(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                      const data::TextDataset& dataset, const std::vector<data::Batch>& validation,
+                      int64_t seed, int64_t tokens, std::ostream& out) {
+  Generator stream = Generator(static_cast<uint64_t>(seed)).stream("sample");
+  const models::SampleOptions options{.max_new_tokens = tokens, .temperature = 0.8};
+  if (!dataset.has_examples() || validation.empty())
+    return write_sample(model, tokenizer, "", options, stream, out);
+  std::vector<int64_t> prompt = validation[0].x.select(0, 0).to_vector<int64_t>();
+  const std::vector<int64_t> targets = validation[0].y.select(0, 0).to_vector<int64_t>();
+  const auto first = std::ranges::find_if(targets, [](int64_t y) { return y != data::kNoTarget; });
+  prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
+  out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
+  write_continuation(model, tokenizer, prompt, options, stream, out);
 }
 
 double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset) {

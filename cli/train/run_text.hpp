@@ -1,6 +1,7 @@
-// The text of a run (files, folders or a corpus) and its tokens; or files of token numbers.
+// The text of a run (files, folders or a corpus) and its tokens, or files of token numbers; and samples.
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/text.hpp"
+#include "gradus/models/decoder.hpp"
 #include "gradus/train/train_config.hpp"
 
 namespace gradus::cli {
@@ -46,6 +48,12 @@ class RunTokens {
   data::ExampleList examples_[2];  // to train on and to validate on
   std::vector<std::string> notes_;
 };
+
+/// Writes what a model makes of such a text: the first example of `validation`, if it has examples, up to its
+/// answer, which the model gives; else a text of at most so many tokens.
+void write_run_sample(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                      const data::TextDataset& dataset, const std::vector<data::Batch>& validation,
+                      int64_t seed, int64_t tokens, std::ostream& out);
 
 /// The mean number of bytes of text of a target of the validation split; 1 without a split.
 double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset);

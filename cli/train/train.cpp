@@ -1,6 +1,5 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -19,12 +18,12 @@
 #include "gradus/cli/train/progress.hpp"
 #include "gradus/cli/train/ranks.hpp"
 #include "gradus/cli/train/run_planner.hpp"
+#include "gradus/cli/train/run_text.hpp"
 #include "gradus/cli/train/teaching.hpp"
 #include "gradus/cli/train/train_flags.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/foreign_formats.hpp"
-#include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
@@ -95,25 +94,6 @@ std::string introduction(const PreparedRun& prepared) {
                 (prepared.folder->path() / "report.html").string(), ", which follows the run in a browser");
 }
 
-/// Writes the first example of a batch up to the first token that counts, and the model's answer.
-void write_answer(const data::Batch& batch, const models::Decoder& model, const data::Tokenizer& tokenizer,
-                  int64_t tokens, Generator& stream, std::ostream& out) {
-  std::vector<int64_t> prompt = batch.x.select(0, 0).to_vector<int64_t>();
-  const std::vector<int64_t> targets = batch.y.select(0, 0).to_vector<int64_t>();
-  const auto first = std::ranges::find_if(targets, [](int64_t y) { return y != data::kNoTarget; });
-  prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
-  out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
-  write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
-}
-
-void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
-                      const data::Tokenizer& tokenizer, int64_t tokens, std::ostream& out) {
-  Generator stream = Generator(static_cast<uint64_t>(prepared.config().seed)).stream("sample");
-  if (prepared.dataset->has_examples() && !prepared.run.validation.empty())
-    return write_answer(prepared.run.validation[0], model, tokenizer, tokens, stream, out);
-  write_sample(model, tokenizer, "", {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
-}
-
 /// The record of the machine and the model in the log.
 train::StartReport start_of(const PreparedRun& prepared) {
   const Machine machine = this_machine();
@@ -166,7 +146,8 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
   train::Trainer& trainer = *prepared.trainer;
   const auto sample = [&](int64_t tokens) {
     std::ostringstream text;
-    write_run_sample(prepared, *prepared.model, prepared.tokenizer, tokens, text);
+    write_run_sample(*prepared.model, prepared.tokenizer, *prepared.dataset, prepared.run.validation,
+                     prepared.config().seed, tokens, text);
     return text.str();
   };
   prepared.run.start = start_of(prepared);
@@ -237,7 +218,8 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
         corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy * bytes, 4), " nats")
                        : ""));
   write_last_sample(messages, flags.json, [&](std::ostream& out) {
-    write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
+    write_run_sample(best.model, best.tokenizer, *prepared.dataset, prepared.run.validation,
+                     prepared.config().seed, kClosingSample, out);
   });
   const std::string folder = prepared.folder->path().string();
   messages.line(concat(

@@ -80,6 +80,17 @@ TEST_CASE("stopped members go on with the same bits") {
   CHECK(done.root().at("val_loss").number() > 0);
 }
 
+TEST_CASE("an ensemble of questions and answers answers a question at its end") {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += concat(R"({"prompt": "say )", i % 7, R"(", "completion": "yes"})", "\n");
+  const Outcome outcome =  // of which no member prints a sample, because of --json
+      must("train --preset tiny --text", scratch.file("q.jsonl", lines),
+           "--tokenizer byte --block 64 --members 2 --steps 2 --json --out", scratch.path("out"));
+  CHECK_HAS(outcome.err, "<|im_start|>user\nsay ");
+}
+
 TEST_CASE("an ensemble reads its text before it replaces another") {
   const Scratch scratch;
   const std::vector<std::string> wrong =
