@@ -100,6 +100,11 @@ void Scenario::set_up() const {
   if (before_.empty()) fs::remove_all(root() / "runs");
 }
 
+Traced Scenario::run(const std::function<Verdict(const SystemCall&)>& before) const {
+  set_up();
+  return trace(arguments(), {.before = before});
+}
+
 std::vector<std::string> Scenario::arguments() const {
   return train({kind_ == start ? "--quiet" : kind_ == resume ? "--resume" : "--overwrite"});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/program.hpp"
+#include "tracer.hpp"
 
 namespace gradus::testing {
 
@@ -17,6 +18,8 @@ class Scenario {
   void set_up() const;
   /// What it runs.
   std::vector<std::string> arguments() const;
+  /// Runs it, from that state, under trace().
+  Traced run(const std::function<Verdict(const SystemCall&)>& before) const;
   /// The folder of the run, and a folder above it that nothing else writes to.
   std::filesystem::path out() const { return root() / "runs" / "run"; }
   std::filesystem::path root() const { return scratch_.path("root"); }

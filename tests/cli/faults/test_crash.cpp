@@ -3,10 +3,8 @@
 // never disturbed. The soak takes every call; the others a sample.
 #include <signal.h>
 
-#include "catch.hpp"
 #include "gradus/files/folder.hpp"
 #include "scenario.hpp"
-#include "tracer.hpp"
 
 namespace gradus::test_crash {
 
@@ -22,11 +20,10 @@ bool is_of_run(const Scenario& scenario, const SystemCall& call) {
 /// How many calls `counts` finds in a run that nothing happens to.
 int count_calls(const Scenario& scenario, const std::function<bool(const SystemCall&)>& counts) {
   int calls = 0;
-  scenario.set_up();
-  const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
-                                calls += counts(call);
-                                return Verdict{};
-                              }});
+  const Traced traced = scenario.run([&](const SystemCall& call) {
+    calls += counts(call);
+    return Verdict{};
+  });
   INFO(traced.err);
   CHECK(traced.code == 0);
   CHECK(scenario.is_finished());
@@ -38,12 +35,11 @@ int count_calls(const Scenario& scenario, const std::function<bool(const SystemC
 Traced run_with(const Scenario& scenario, int at, Verdict verdict,
                 const std::function<bool(const SystemCall&)>& counts, std::string* what = nullptr) {
   int calls = 0;
-  scenario.set_up();
-  return trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
-                 if (!counts(call) || calls++ != at) return Verdict{};
-                 if (what) *what = call.name + " " + call.path;
-                 return verdict;
-               }});
+  return scenario.run([&](const SystemCall& call) {
+    if (!counts(call) || calls++ != at) return Verdict{};
+    if (what) *what = call.name + " " + call.path;
+    return verdict;
+  });
 }
 
 /// Kills at every `stride`-th call that `counts`, from `first` on.
@@ -125,12 +121,11 @@ void check_staged_list(int stride) {
                     list = (scenario.out() / files::kChecksumList).string();
   // The best model is in its place, and its list is not.
   const auto cut_off = [&](Verdict verdict) {
-    scenario.set_up();
     bool has_model = false;
-    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
-                                  if (call.name == "rename" && call.to == model) has_model = true;
-                                  return has_model && call.to == list ? verdict : Verdict{};
-                                }});
+    const Traced traced = scenario.run([&](const SystemCall& call) {
+      if (call.name == "rename" && call.to == model) has_model = true;
+      return has_model && call.to == list ? verdict : Verdict{};
+    });
     CHECK((traced.code != 0 || traced.signal == SIGKILL));
   };
   cut_off({Verdict::fail, EIO});
@@ -179,19 +174,24 @@ TEST_CASE("a run whose log fails at a line goes on to the same end") {
   if (!cannot_trace()) check_log_fails(5);
 }
 
+/// Lets each call that `counts` fail, which the run must survive. Returns how many there were.
+int finish_without(const Scenario& scenario, int reason,
+                   const std::function<bool(const SystemCall&)>& counts) {
+  int calls = 0;
+  const Traced traced = scenario.run([&](const SystemCall& call) -> Verdict {
+    if (!counts(call)) return {};
+    ++calls;
+    return {Verdict::fail, reason};
+  });
+  CHECK(traced.code == 0);
+  CHECK(scenario.is_finished());
+  return calls;
+}
+
 TEST_CASE("where a file cannot have two names, states are kept as copies") {
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
-  scenario.set_up();
-  int links = 0;
-  const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
-                                if (call.name != "link") return {};
-                                ++links;
-                                return {Verdict::fail, EPERM};
-                              }});
-  CHECK(traced.code == 0);
-  CHECK(links == 27);
-  CHECK(scenario.is_finished());
+  CHECK(finish_without(scenario, EPERM, [](const SystemCall& call) { return call.name == "link"; }) == 27);
   CHECK(cli::contents(scenario.out() / "kept/step-3").size() == 9);
 }
 
@@ -199,16 +199,15 @@ TEST_CASE("where a file cannot have two names, states are kept as copies") {
 void check_without_exchange(int stride) {
   const Scenario scenario(Scenario::resume);
   for (int at = -1; at < 6; at += stride) {  // -1: at none
-    scenario.set_up();
     int since = -1;
-    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
-                                  if (call.name == "exchange") {
-                                    since = std::max(since, 0);
-                                    return {Verdict::fail, EINVAL};
-                                  }
-                                  if (since < 0 || !changes_files(call)) return {};
-                                  return {since++ == at ? Verdict::kill : Verdict::go_on};
-                                }});
+    const Traced traced = scenario.run([&](const SystemCall& call) -> Verdict {
+      if (call.name == "exchange") {
+        since = std::max(since, 0);
+        return {Verdict::fail, EINVAL};
+      }
+      if (since < 0 || !changes_files(call)) return {};
+      return {since++ == at ? Verdict::kill : Verdict::go_on};
+    });
     INFO("killed at call " << at << " after the exchange\n" << traced.err);
     CHECK(traced.signal == (at < 0 ? 0 : SIGKILL));
     if (at < 0) CHECK(scenario.is_finished());
@@ -223,18 +222,12 @@ TEST_CASE("where two names cannot be exchanged at once, a run renames them one a
 TEST_CASE("a run goes on where the file system has no locks") {
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
+  const auto asks = [](const SystemCall& call) {
+    return call.name == "fcntl" && call.path.ends_with("/.lock");
+  };
   for (const int reason : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
     INFO(std::strerror(reason));
-    scenario.set_up();
-    int asked = 0;
-    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
-                                  if (call.name != "fcntl" || !call.path.ends_with("/.lock")) return {};
-                                  ++asked;
-                                  return {Verdict::fail, reason};
-                                }});
-    CHECK(asked == 1);
-    CHECK(traced.code == 0);
-    CHECK(scenario.is_finished());
+    CHECK(finish_without(scenario, reason, asks) == 1);
   }
 }
 

@@ -2,10 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "catch.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
 #include "scenario.hpp"
-#include "tracer.hpp"
 #include "train/small_model.hpp"
 
 namespace gradus::test_signals {
@@ -17,19 +15,18 @@ constexpr int kLinesBefore = 6;
 
 /// Sends the signals, each at another fsync of the second step, `pause` apart. Returns the end of the run.
 Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono::milliseconds pause = {}) {
-  scenario.set_up();
   int lines = 0;
   bool sent = false;
-  return trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
-                 lines += call.name == "write" && call.path.ends_with("metrics.jsonl");
-                 if (lines >= kLinesBefore && call.name == "fsync" && !signals.empty()) {
-                   if (sent) std::this_thread::sleep_for(pause);
-                   ::kill(call.process, signals.front());
-                   signals.erase(signals.begin());
-                   sent = true;
-                 }
-                 return Verdict{};
-               }});
+  return scenario.run([&](const SystemCall& call) {
+    lines += call.name == "write" && call.path.ends_with("metrics.jsonl");
+    if (lines >= kLinesBefore && call.name == "fsync" && !signals.empty()) {
+      if (sent) std::this_thread::sleep_for(pause);
+      ::kill(call.process, signals.front());
+      signals.erase(signals.begin());
+      sent = true;
+    }
+    return Verdict{};
+  });
 }
 
 /// How a run ended to which SIGTERM came so late, and again at once, as from timeout(1); -1 if killed.
@@ -140,12 +137,10 @@ TEST_CASE(
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    scenario.set_up();
-    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
-                                  if (call.name == "open" && call.path.ends_with("text.txt"))
-                                    ::kill(call.process, signal);
-                                  return Verdict{};
-                                }});
+    const Traced traced = scenario.run([&](const SystemCall& call) {
+      if (call.name == "open" && call.path.ends_with("text.txt")) ::kill(call.process, signal);
+      return Verdict{};
+    });
     CHECK(traced.signal == 0);
     CHECK(traced.code == 4);
     CHECK(traced.err == "gradus: stopped before there was anything to save\n");
