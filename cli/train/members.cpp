@@ -15,7 +15,6 @@
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/cli/train/prepare_run.hpp"
 #include "gradus/cli/train/run_planner.hpp"
-#include "gradus/cli/train/run_text.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
@@ -127,7 +126,9 @@ class Members {
       plan_ = read_plan(folder());
       check_resumed_parts(flags, plan_.members, folder() / kPlan);
     } else if (!may_have_teachers(flags)) {  // whose planning has checked it
-      check_input(flags);
+      train::TrainConfig config = flags.config;
+      (void)read_tokens(flags, config).dataset(config);
+      config.model.validate();
     }
     run_.make_and_lock();
     if (flags.resume) return;

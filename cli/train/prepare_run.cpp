@@ -4,16 +4,13 @@
 #include <optional>
 #include <utility>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/cli/program/terminal.hpp"
 #include "gradus/cli/train/init_from.hpp"
 #include "gradus/cli/train/ranks.hpp"
 #include "gradus/cli/train/run_planner.hpp"
-#include "gradus/cli/train/run_text.hpp"
 #include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
@@ -214,24 +211,17 @@ void add_notes(const TrainConfig& config, const Corpus& corpus, const train::Run
                            config.lr));
 }
 
-/// Reads and encodes the text of a new run.
+}  // namespace
+
 RunTokens read_tokens(const TrainFlags& flags, TrainConfig& config) {
   std::vector<std::string> notes;
   const RunInput input = read_input(flags, known_tokenizer(config), config, notes);
   return {input.text, input.tokenizer, config};
 }
 
-}  // namespace
-
 bool is_kept(const std::string& path) {
   return path.empty() ||
          (path != "-" && (!fs::exists(path) || fs::is_regular_file(path) || fs::is_directory(path)));
-}
-
-void check_input(const TrainFlags& flags) {
-  TrainConfig config = flags.config;
-  (void)read_tokens(flags, config).dataset(config);
-  config.model.validate();
 }
 
 void check_apart(const TrainFlags& flags, const fs::path& out) {
@@ -246,12 +236,6 @@ void check_apart(const TrainFlags& flags, const fs::path& out) {
   if (!flags.overwrite && !is_own(flags.config.teacher) && train::RunFolder(teachers).can_resume())
     fail("train", "--out must be new, got ", out,
          ", which has teachers. Hint: --resume continues the run, --overwrite replaces it.");
-}
-
-train::Teaching planned_teaching(const TrainFlags& flags, int64_t members, Clock::time_point start) {
-  TrainConfig config = flags.config;
-  const RunTokens tokens = read_tokens(flags, config);
-  return plan_teaching(flags, config, tokens, members, start);
 }
 
 fs::path run_path(const TrainFlags& flags) {

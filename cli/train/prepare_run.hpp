@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gradus/cli/train/run_text.hpp"
 #include "gradus/cli/train/train_flags.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/dataset.hpp"
@@ -45,17 +46,13 @@ struct PreparedRun {
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks,
                         std::chrono::steady_clock::time_point start);
 
-/// Throws Error for a text, a tokenizer or settings that a run cannot use, as prepare_run() does.
-void check_input(const TrainFlags& flags);
+/// Reads and encodes the text of a new run, and completes its config by it. Throws Error as prepare_run()
+/// does.
+RunTokens read_tokens(const TrainFlags& flags, train::TrainConfig& config);
 
 /// Throws Error if the folder of a new run is or contains that of a model that the run begins with, or learns
 /// from, which --overwrite would remove. Without --overwrite, also if it has the teachers of another run.
 void check_apart(const TrainFlags& flags, const std::filesystem::path& out);
-
-/// The teachers with which the `members` models of --minutes reach the lowest loss. Throws Error as
-/// prepare_run() does for the text.
-train::Teaching planned_teaching(const TrainFlags& flags, int64_t members,
-                                 std::chrono::steady_clock::time_point start);
 
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);

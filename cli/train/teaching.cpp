@@ -13,6 +13,7 @@
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/cli/train/members.hpp"
 #include "gradus/cli/train/prepare_run.hpp"
+#include "gradus/cli/train/run_planner.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
@@ -65,7 +66,9 @@ std::optional<TaughtRun> taught_run(const TrainFlags& flags, int64_t members, Cl
   }
   if (members == 1 || !may_have_teachers(flags)) return {};
   members = std::max<int64_t>(1, members);
-  const train::Teaching teaching = planned_teaching(flags, members, start);
+  train::TrainConfig config = flags.config;
+  const RunTokens tokens = read_tokens(flags, config);
+  const train::Teaching teaching = plan_teaching(flags, config, tokens, members, start);
   if (teaching.teachers == 0) return {};
   if (const std::string out = run_path(flags).string(); !files::is_utf8(out))
     fail("train", "--out must be UTF-8 in a run that has teachers, got ", fs::path(out), ".");
