@@ -1,7 +1,6 @@
 #include "gradus/cli/program/config_file.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <map>

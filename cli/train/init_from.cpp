@@ -1,6 +1,7 @@
 #include "gradus/cli/train/init_from.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "gradus/cli/sample/model_flags.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -9,7 +10,6 @@
 #include "gradus/models/stored/adapter.hpp"
 #include "gradus/models/stored/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/run_folder/run_folder.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -1,7 +1,6 @@
 // --init-from: a run that starts with an existing model and trains it on another text. Thread-safe: no state.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string_view>
 

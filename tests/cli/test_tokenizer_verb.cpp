@@ -3,7 +3,6 @@
 
 #include "gradus/data/tokenizer.hpp"
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_tokenizer_verb {
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string_view>
 

@@ -2,7 +2,6 @@
 
 #include "gradus/files/folder.hpp"
 #include "gradus/files/hashes.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::testing {
 

@@ -1,6 +1,5 @@
 // Links in the place of the files and folders of a run and of exports, and of their temporary names: what
 // they lead to stays as it is, and nothing is lost. The soak takes every name; the other a sample.
-#include "catch.hpp"
 #include "scenario.hpp"
 
 namespace gradus::test_links {

@@ -1,8 +1,6 @@
 // A run, and the power cut before and after each of its fsyncs: any part of what was not synced may be there.
-#include "catch.hpp"
 #include "disk.hpp"
 #include "scenario.hpp"
-#include "tracer.hpp"
 
 namespace gradus::test_power_loss {
 

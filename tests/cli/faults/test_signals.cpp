@@ -4,7 +4,6 @@
 
 #include "gradus/train/run_folder/run_folder.hpp"
 #include "scenario.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::test_signals {
 

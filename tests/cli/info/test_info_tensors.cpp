@@ -1,6 +1,5 @@
 // `gradus info FILE`: what lies in safetensors files and shards.
 
-#include "catch.hpp"
 #include "cli/program.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/safetensors.hpp"

@@ -1,7 +1,6 @@
 // One text, one treatment: what precedes and ends a text is the same for every verb.
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "cli/program.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
