@@ -207,14 +207,6 @@ TEST_CASE("a parameter that is unfrozen is trained, and frozen again it stays") 
 
 TEST_CASE("an optimizer says that it holds what the model does not, and what is listed twice") {
   Generator g(1);
-  const auto said = [](Optimizer& optimizer) {
-    try {
-      optimizer.step(0.1);
-    } catch (const Error& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
   nn::Linear a(2, 2, g), b(2, 2, g), c(2, 2, g);
   SGD of_a(a.named_parameters()), of_c(c.named_parameters());
   const NamedParameters kept = b.named_parameters();
@@ -224,7 +216,7 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
   c.weight = zeros({2, 2}).requires_grad_();
   sum(c(ones({1, 2}))).backward();
   for (SGD* optimizer : {&of_a, &of_b, &of_c})
-    CHECK_THAT(said(*optimizer), Contains("which the model no longer has. Hint: make the optimizer after"));
+    CHECK_ERROR(optimizer->step(0.1), "which the model no longer has. Hint: make the optimizer after");
 
   const Problem p;
   CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"x", p.w}}),
@@ -249,7 +241,7 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
   AdamW before(layer.named_parameters());
   nn::add_lora(layer, {.rank = 1, .on = {"*"}}, g);
   sum(layer(ones({1, 2}))).backward();
-  CHECK_THAT(said(before), Contains("got none that does. Hint: make the optimizer after add_lora()"));
+  CHECK_ERROR(before.step(0.1), "got none that does. Hint: make the optimizer after add_lora()");
   CHECK(before.steps() == 0);
 
   nn::Linear d(2, 2, g);
