@@ -19,15 +19,6 @@ Ending ending_of(int status) {
   return {128 + WTERMSIG(status), WTERMSIG(status)};
 }
 
-}  // namespace
-
-std::string Ending::text() const {
-  return signal == 0 ? concat("with exit code ", code)
-                     : concat("by signal ", signal, ", ", ::strsignal(signal));
-}
-
-namespace {
-
 /// A handler of this program becomes the default; what is ignored stays so.
 void forget_handler(int signal) {
   struct sigaction action {};
@@ -35,6 +26,11 @@ void forget_handler(int signal) {
 }
 
 }  // namespace
+
+std::string Ending::text() const {
+  return signal == 0 ? concat("with exit code ", code)
+                     : concat("by signal ", signal, ", ", ::strsignal(signal));
+}
 
 void become(const std::vector<std::string>& command) {
   std::vector<char*> words;

@@ -201,6 +201,43 @@ class Members {
   int64_t slots_;
 };
 
+/// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the
+/// report, without time.
+train::RunReport conclude(const Members& members, const TrainFlags& flags, const std::string& program,
+                          const Messages& messages) {
+  const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
+  train::TrainedModel trained = train::load_trained(members.folder());
+  const data::Tokenizer& tokenizer = trained.tokenizer;
+  const RunText text = load_text(config, data::TextRules::of(tokenizer));
+  const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
+  train::RunReport report{.steps = config.steps, .finished = true};
+  messages.line("");
+  std::vector<data::Batch> batches;
+  if (dataset.has_validation()) {
+    batches = validation_batches(dataset, trained.model.config(), 0);
+    const Autocast autocast(config.precision);
+    report.val_loss = train::mean_loss(trained.model, batches);
+    report.val_tokens = data::count_targets(batches);
+    std::vector<std::string> alone;
+    for (int64_t i = 1; i <= members.count(); ++i)
+      if (const auto end = train::logged_end(train::RunFolder(members.folder(i)).metrics()))
+        alone.push_back(decimals(*end->val_loss, 4));
+    messages.line(concat(
+        "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
+        decimals(*report.val_loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4),
+        " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
+  }
+  if (flags.quiet) return report;
+  write_last_sample(messages, flags.json, [&](std::ostream& out) {
+    write_run_sample(trained.model, tokenizer, dataset, batches, config.seed, kClosingSample, out);
+  });
+  const std::string folder = members.folder().string();
+  messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
+                       "/members\nmore    ", program, dataset.has_examples() ? " chat " : " sample ",
+                       shell_path(folder)));
+  return report;
+}
+
 }  // namespace
 
 int run_parts(const TrainFlags& flags, int64_t at_once, const train::Interrupt& interrupt,
@@ -254,47 +291,6 @@ void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::pat
       fail("train", "--", row.key, " must be left out when members or teachers are resumed. Hint: ", plan,
            " has the settings.");
 }
-
-namespace {
-
-/// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the
-/// report, without time.
-train::RunReport conclude(const Members& members, const TrainFlags& flags, const std::string& program,
-                          const Messages& messages) {
-  const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
-  train::TrainedModel trained = train::load_trained(members.folder());
-  const data::Tokenizer& tokenizer = trained.tokenizer;
-  const RunText text = load_text(config, data::TextRules::of(tokenizer));
-  const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
-  train::RunReport report{.steps = config.steps, .finished = true};
-  messages.line("");
-  std::vector<data::Batch> batches;
-  if (dataset.has_validation()) {
-    batches = validation_batches(dataset, trained.model.config(), 0);
-    const Autocast autocast(config.precision);
-    report.val_loss = train::mean_loss(trained.model, batches);
-    report.val_tokens = data::count_targets(batches);
-    std::vector<std::string> alone;
-    for (int64_t i = 1; i <= members.count(); ++i)
-      if (const auto end = train::logged_end(train::RunFolder(members.folder(i)).metrics()))
-        alone.push_back(decimals(*end->val_loss, 4));
-    messages.line(concat(
-        "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
-        decimals(*report.val_loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4),
-        " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
-  }
-  if (flags.quiet) return report;
-  write_last_sample(messages, flags.json, [&](std::ostream& out) {
-    write_run_sample(trained.model, tokenizer, dataset, batches, config.seed, kClosingSample, out);
-  });
-  const std::string folder = members.folder().string();
-  messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
-                       "/members\nmore    ", program, dataset.has_examples() ? " chat " : " sample ",
-                       shell_path(folder)));
-  return report;
-}
-
-}  // namespace
 
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
   std::vector<std::string> words;
