@@ -171,17 +171,18 @@ TEST_CASE("the plan of teachers and their learner is neither changed nor forgott
 TEST_CASE("teachers end with the run, and the run says how a part ended") {
   const Scratch scratch;
   const auto resume = args("train --quiet --resume --out");
-  const std::string out = begun(scratch, "out", 1, 100000),
-                    steps = concat("grep -q step ", out, "/teachers/members/1/metrics.jsonl 2>/dev/null"),
+  const std::string out = begun(scratch, "out", 1, 100000), other = begun(scratch, "other", 1, 100000),
                     child = "set -- $(cat /proc/$pid/task/$pid/children)";
-  const Outcome killed = run_until(args(resume, out), steps, child + "; kill -9 $1");
+  const auto steps_in = [](const std::string& run) {
+    return concat("grep -q step ", run, "/teachers/members/1/metrics.jsonl 2>/dev/null");
+  };
+  const Outcome killed = run_until(args(resume, out), steps_in(out), child + "; kill -9 $1");
   CHECK(killed.out == "code 137\n");
   CHECK_HAS(killed.err, concat("gradus: [train] each part must finish, got the teachers, which ended ",
                                "by signal 9, Killed: ", out, "/teachers\n"));
   // Ctrl-C and Ctrl-Z reach the process group, in which all parts are.
-  const Outcome grouped =
-      run_until(args(resume, begun(scratch, "other", 1)), "grep -q . /proc/$pid/task/$pid/children",
-                child + "; cut -d' ' -f5 /proc/$pid/stat /proc/$1/stat; kill $pid");
+  const Outcome grouped = run_until(args(resume, other), steps_in(other),
+                                    child + "; cut -d' ' -f5 /proc/$pid/stat /proc/$1/stat; kill $pid");
   const std::vector<std::string> lines = lines_of(grouped.out);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == lines[1]);
