@@ -27,14 +27,15 @@ bool packed(const Shape& shape, const Shape& strides) {
 }
 
 // A tensor outside the graph.
-Tensor made(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype, int64_t offset = 0) {
+Tensor made(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype, bool is_packed,
+            int64_t offset = 0) {
   Ref<TensorImpl> impl(new TensorImpl);
   impl->storage = std::move(storage);
   impl->offset = offset;
   impl->shape = shape;
   impl->strides = strides;
   impl->dtype = dtype;
-  impl->contiguous = packed(shape, strides);
+  impl->contiguous = is_packed;
   return Tensor(std::move(impl));
 }
 
@@ -102,7 +103,7 @@ Tensor empty(const Shape& shape, DType dtype) {
     elements = (shape[0] + kWeightRows - 1) / kWeightRows * tiles_of(shape[1]);
   }
   const int64_t bytes = elements * element_size(dtype);
-  return made(Ref<Storage>(new Storage(bytes)), shape, contiguous_strides(shape), dtype);
+  return made(Ref<Storage>(new Storage(bytes)), shape, contiguous_strides(shape), dtype, /*is_packed=*/true);
 }
 
 Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
@@ -121,7 +122,7 @@ Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtyp
   }
   auto* const storage =
       new Storage(static_cast<std::byte*>(data), (last + 1) * element_size(dtype), std::move(release));
-  return made(Ref<Storage>(storage), shape, strides, dtype);
+  return made(Ref<Storage>(storage), shape, strides, dtype, packed(shape, strides));
 }
 
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
@@ -129,7 +130,7 @@ Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int
   if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))
     fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
          ", and have no other view. Hint: convert them with to(DType::float32).");
-  return made(b.storage, shape, strides, b.dtype, offset);
+  return made(b.storage, shape, strides, b.dtype, packed(shape, strides), offset);
 }
 
 }  // namespace gradus
