@@ -69,7 +69,7 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(tensor_new)},
 PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                     slots};
 
-// What is in the errors that PyTorch raises as an IndexError, and as a ValueError.
+// set_error() finds these texts in the errors that PyTorch raises as IndexErrors and as ValueErrors.
 constexpr std::string_view kOfPlaces[] = {"[index] the subscripts must index",
                                           "[index] a tensor must be int64", "[index] a mask must"};
 constexpr std::string_view kOfValues[] = {"[item] ", "[dropout] ", "[cross_entropy] needs logits",

@@ -49,8 +49,8 @@ class RunTokens {
   std::vector<std::string> notes_;
 };
 
-/// Writes what a model makes of such a text: the first example of `validation`, if it has examples, up to its
-/// answer, which the model gives; else a text of at most so many tokens.
+/// Writes a sample of a run. If the dataset has examples, it is the beginning of the first example of
+/// `validation` with the model's answer, else a text; the model adds at most `tokens` tokens.
 void write_run_sample(const models::Decoder& model, const data::Tokenizer& tokenizer,
                       const data::TextDataset& dataset, const std::vector<data::Batch>& validation,
                       int64_t seed, int64_t tokens, std::ostream& out);

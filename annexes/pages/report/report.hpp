@@ -13,7 +13,7 @@ namespace gradus::pages {
 /// for the runs in it. Throws Error for a path that has none.
 std::vector<LoggedRun> runs_of(const std::vector<std::filesystem::path>& paths);
 
-/// What the page shows, as JSON. `is_live`: the run continues, so that the page reloads itself.
+/// The contents of the page, as JSON. With `is_live`, the page reloads itself: the run continues.
 std::string report_json(const std::vector<LoggedRun>& runs, bool is_live = false);
 
 /// The page of this JSON.
