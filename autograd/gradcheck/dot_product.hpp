@@ -2,6 +2,8 @@
 // without a step or a difference. Internal.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/function.hpp"
@@ -14,7 +16,11 @@ struct DotProducts {
   double forward = 0, rules = 0;
   double size = 0;  ///< of all terms
 
-  double gap() const { return forward == rules ? 0 : std::abs(forward - rules) / size; }
+  /// The relative gap; infinite if the rules alone give no number.
+  double gap() const {
+    if (!std::isfinite(rules) && std::isfinite(forward)) return std::numeric_limits<double>::infinity();
+    return forward == rules ? 0 : std::abs(forward - rules) / size;
+  }
 };
 
 /// The sides for directions u, one for each checked input or empty for 0, and the outputs' cotangent v, whose
