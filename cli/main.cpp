@@ -34,8 +34,7 @@ int complain(std::string message, int code) {
   const int rank = mpi::launched_rank();
   // Rank 0 reports an error of all ranks; its end then ends the others.
   if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  std::cerr << "gradus: " << (rank > 0 ? concat("rank ", rank, ": ") : "") << files::plain(message)
-            << std::endl;
+  std::cerr << concat("gradus: ", rank > 0 ? concat("rank ", rank, ": ") : "", files::plain(message), "\n");
   return code;
 }
 

@@ -14,7 +14,8 @@
 namespace gradus::cli {
 
 void Messages::line(const std::string& text) const {
-  if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
+  // As in all messages, one write, so that the lines of several processes stay apart.
+  if (!quiet_) std::cerr << concat(files::plain_lines(text), "\n");
 }
 
 std::vector<int64_t> prompt_tokens(const data::Tokenizer& tokenizer, const std::string& prompt) {
@@ -75,8 +76,8 @@ void EventStream::check() {
   const int reason = errno;
   lost_ = true;
   gone_ = reason == EPIPE;
-  std::cerr << "note: the standard output is gone (" << (reason ? std::strerror(reason) : "an error")
-            << "); the run continues without it" << std::endl;
+  std::cerr << concat("note: the standard output is gone (", reason ? std::strerror(reason) : "an error",
+                      "); the run continues without it\n");
 }
 
 void EventStream::finish() {

@@ -99,7 +99,7 @@ Arguments with_help_as_flag(const CLI::App& app, Arguments arguments) {
 Arguments with_new_names(Arguments arguments) {
   const auto old = arguments.empty() ? kOldVerbs.end() : kOldVerbs.find(arguments[0]);
   if (old == kOldVerbs.end() || !*old->second.words) return arguments;
-  std::cerr << "note: " << old->first << " is now " << old->second.words << std::endl;
+  std::cerr << concat("note: ", old->first, " is now ", old->second.words, "\n");
   std::istringstream words(old->second.words);
   arguments.erase(arguments.begin());
   arguments.insert(arguments.begin(), std::istream_iterator<std::string>(words), {});

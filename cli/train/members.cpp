@@ -262,8 +262,8 @@ int run_parts(const TrainFlags& flags, int64_t at_once, const train::Interrupt& 
       if (!ending) return false;
       if (code == kDone) code = ending->code;
       if (sent == 0 && (part.tells_codes ? ending->code != kDone : ending->signal != 0))
-        std::cerr << "gradus: [train] " << part.unfinished << ", which ended " << ending->text() << ": "
-                  << files::plain(part.folder.string()) << std::endl;
+        std::cerr << concat("gradus: [train] ", part.unfinished, ", which ended ", ending->text(), ": ",
+                            files::plain(part.folder.string()), "\n");
       return true;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

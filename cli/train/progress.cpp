@@ -169,7 +169,7 @@ void Progress::show(const std::string& note) {
 
 void Progress::print_line(const std::string& text) {
   if (options_.quiet) return;
-  std::cerr << text << std::endl;
+  std::cerr << text + "\n";
   shown_ = Clock::now();
 }
 

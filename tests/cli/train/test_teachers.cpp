@@ -103,7 +103,7 @@ TEST_CASE("--minutes trains teachers and then one model or an ensemble, and --re
   CHECK(read(both + "/members/1/notes.txt") == "mine");
 }
 
-TEST_CASE("a teacher may have special tokens for which its model has no rows") {
+TEST_CASE("a teacher may have special tokens for which its model has no rows", "[needs.formats]") {
   const Scratch scratch;
   must(train(scratch, "one", args("--steps 2 --tokenizer bpe --vocab 260 --quiet")));
   const std::string file = scratch.path("one/tokenizer.json"), mark = "\"added_tokens\": [\n";
