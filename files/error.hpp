@@ -84,21 +84,24 @@ class Error : public std::runtime_error {
 };
 
 /// A valid request that failed: a loss that is not finite, a full disk. The command line exits with 1.
-class RunError : public Error {
- public:
+struct RunError : Error {
   using Error::Error;
 };
 
 /// An index or a dimension that a tensor does not have.
-class PlaceError : public Error {
- public:
+struct PlaceError : Error {
   using Error::Error;
 };
 
-/// Throws Error with the text "[op] " followed by the parts.
-template <class... Parts>
+/// An argument whose value is not allowed; PyTorch raises a ValueError for it.
+struct InputError : Error {
+  using Error::Error;
+};
+
+/// Throws E with the text "[op] " followed by the parts.
+template <class E = Error, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(std::string_view op, const Parts&... parts) {
-  throw Error("[", op, "] ", parts...);
+  throw E("[", op, "] ", parts...);
 }
 
 /// text(part) of all parts, separated by `between`.

@@ -50,7 +50,7 @@ Generator* dropout_source(double p, bool training, Generator* dropout) {
 }
 
 Dropout::Dropout(double p) : p_(p) {
-  if (!(p >= 0.0 && p <= 1.0)) fail("dropout", "p must be in [0, 1], got ", p, ".");
+  if (!(p >= 0.0 && p <= 1.0)) fail<InputError>("dropout", "p must be in [0, 1], got ", p, ".");
 }
 
 Tensor Dropout::operator()(const Tensor& x, Generator* dropout) const {

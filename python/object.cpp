@@ -2,8 +2,6 @@
 
 #include <structmember.h>
 
-#include <algorithm>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -69,22 +67,12 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(tensor_new)},
 PyType_Spec spec = {"gradus.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                     slots};
 
-// set_error() finds these texts in the errors that PyTorch raises as IndexErrors and as ValueErrors.
-constexpr std::string_view kOfPlaces[] = {"[index] the subscripts must index",
-                                          "[index] a tensor must be int64", "[index] a mask must"};
-constexpr std::string_view kOfValues[] = {"[item] ", "[dropout] ", "[cross_entropy] needs logits",
-                                          " must be a leaf, got the result"};
-
 void set_error(const Error& e) {
-  const auto is_in = [text = std::string_view(e.what())](std::string_view one) {
-    return text.find(one) != text.npos;
-  };
   const Registered& all = registered();
-  PyErr_SetString(dynamic_cast<const RunError*>(&e) ? all.run_error
-                  : dynamic_cast<const PlaceError*>(&e) || std::ranges::any_of(kOfPlaces, is_in)
-                      ? all.place_error
-                  : std::ranges::any_of(kOfValues, is_in) ? all.value_error
-                                                          : all.error,
+  PyErr_SetString(dynamic_cast<const RunError*>(&e)     ? all.run_error
+                  : dynamic_cast<const PlaceError*>(&e) ? all.place_error
+                  : dynamic_cast<const InputError*>(&e) ? all.input_error
+                                                        : all.error,
                   e.what());
 }
 
@@ -180,7 +168,7 @@ void make_types(py::module_& m) {
   const auto also = [&](PyObject* base) { return py::make_tuple(py::handle(all.error), py::handle(base)); };
   all.place_error =
       exception("gradus.PlaceError", "A place outside of a tensor.", also(PyExc_IndexError).ptr());
-  all.value_error = exception("gradus.InputError", "An Error where PyTorch raises a ValueError.",
+  all.input_error = exception("gradus.InputError", "An Error where PyTorch raises a ValueError.",
                               also(PyExc_ValueError).ptr());
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {

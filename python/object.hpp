@@ -41,7 +41,7 @@ struct Registered {
   PyObject* error = nullptr;          ///< gradus.Error
   PyObject* run_error = nullptr;      ///< gradus.RunError
   PyObject* place_error = nullptr;    ///< an Error that is an IndexError, too
-  PyObject* value_error = nullptr;    ///< an Error that is a ValueError, too
+  PyObject* input_error = nullptr;    ///< an Error that is a ValueError, too
 };
 /// The one of this process.
 Registered& registered();
@@ -91,12 +91,14 @@ void set_item(PyObject* self, PyObject* key, PyObject* value);
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 
-class Table;                        // of operations: operation.hpp
-void add_operations(Table& table);  ///< operations on tensors
-void add_arrays(Table& table);      ///< DLPack's functions and those of the buffer protocol
-void add_autograd(Table& table);    ///< backward, grad, hooks, modes, gradcheck
-void add_layers(Table& table);      ///< the C++ layers
-void add_training(Table& table);    ///< optimizers, fit
-void add_models(Table& table);      ///< decoders, tokenizers, files of tensors, watches
+class Table;                          // of operations: operation.hpp
+void add_operations(Table& table);    ///< operations on tensors, but for those of the next two
+void add_arithmetic(Table& table);    ///< element by element, and reductions
+void add_pytorch_bits(Table& table);  ///< what orders, rounds and draws as PyTorch does
+void add_arrays(Table& table);        ///< DLPack's functions and those of the buffer protocol
+void add_autograd(Table& table);      ///< backward, grad, hooks, modes, gradcheck
+void add_layers(Table& table);        ///< the C++ layers
+void add_training(Table& table);      ///< optimizers, fit
+void add_models(Table& table);        ///< decoders, tokenizers, files of tensors, watches
 
 }  // namespace gradus::python

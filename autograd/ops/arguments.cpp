@@ -11,7 +11,7 @@ void check_index(std::string_view op, const Tensor& index, int64_t size) {
   const int64_t* values = packed.data<int64_t>();
   for (int64_t i = 0, n = packed.numel(); i < n; ++i)
     if (values[i] < 0 || values[i] >= size)
-      throw PlaceError("[", op, "] index ", values[i], " (element ", i, ") is outside [0, ", size, ").");
+      fail<PlaceError>(op, "index ", values[i], " (element ", i, ") is outside [0, ", size, ").");
 }
 
 Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normalized_shape,

@@ -9,15 +9,15 @@ void check_targets(std::string_view op, const Tensor& target, int64_t classes, i
   const int64_t* t = packed.data<int64_t>();
   for (int64_t i = 0; i < packed.numel(); ++i)
     if (t[i] != ignore_index && (t[i] < 0 || t[i] >= classes))
-      throw PlaceError("[", op, "] target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
+      fail<PlaceError>(op, "target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
 }
 
 void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
   check_floating("cross_entropy", logits);
   check_defined("cross_entropy", target);
   if (logits.dim() != 2 || target.shape() != Shape{logits.size(0)} || target.dtype() != DType::int64)
-    fail("cross_entropy", "needs logits (N, V) and int64 targets (N), got ", logits.shape(), " and ",
-         name(target.dtype()), " ", target.shape(), ".");
+    fail<InputError>("cross_entropy", "needs logits (N, V) and int64 targets (N), got ", logits.shape(),
+                     " and ", name(target.dtype()), " ", target.shape(), ".");
   check_targets("cross_entropy", target, logits.size(1), ignore_index);
 }
 

@@ -134,7 +134,7 @@ Tensor bernoulli(const Tensor& p, Generator& generator) {
 
 Tensor dropout(const Tensor& x, double p, Generator& generator) {
   check_floating("dropout", x);
-  if (!(p >= 0.0 && p <= 1.0)) fail("dropout", "p must be in [0, 1], got ", p, ".");
+  if (!(p >= 0.0 && p <= 1.0)) fail<InputError>("dropout", "p must be in [0, 1], got ", p, ".");
   if (p == 0.0) return x;
   if (TorchStream* const torch = generator.as_torch()) return times_mask(x, p, *torch);
   return apply_mask(x, p, generator.reserve(x.numel()));

@@ -31,8 +31,8 @@ int dims_of(const TensorIndex& subscript) {
            std::holds_alternative<Slice>(subscript.value());
   check_defined("index", *t);
   if (t->dtype() != DType::int64 && t->dtype() != DType::boolean)
-    fail("index", "a tensor must be int64 or bool to be a subscript, got ", name(t->dtype()), " ", t->shape(),
-         ".");
+    fail<PlaceError>("index", "a tensor must be int64 or bool to be a subscript, got ", name(t->dtype()), " ",
+                     t->shape(), ".");
   return t->dtype() == DType::int64 ? 1 : t->dim();
 }
 
@@ -45,8 +45,8 @@ void apply_mask(Selection& at, const Tensor& mask) {
   const Shape& shape = at.view.shape();
   const Shape covered(shape.begin() + at.dim, shape.begin() + at.dim + mask.dim());
   if (covered != mask.shape())
-    fail("index", "a mask must have the shape of the dimensions that it indexes, ", covered, ", got ",
-         mask.shape(), ".");
+    fail<PlaceError>("index", "a mask must have the shape of the dimensions that it indexes, ", covered,
+                     ", got ", mask.shape(), ".");
   const Tensor held = nonzero(mask);
   for (int d = 0; d < mask.dim(); ++d) at.picks.push_back({at.dim++, held.select(1, d)});
 }
@@ -79,8 +79,8 @@ Tensor wrapped(const Tensor& index, int64_t size, int dim) {
   int64_t* values = out.mutable_data<int64_t>();
   for (int64_t i = 0, n = out.numel(); i < n; ++i) {
     if (values[i] < -size || values[i] >= size)
-      throw PlaceError("[index] index ", values[i], " (element ", i, ") of dim ", dim, " is outside [", -size,
-                       ", ", size - 1, "].");
+      fail<PlaceError>("index", "index ", values[i], " (element ", i, ") of dim ", dim, " is outside [",
+                       -size, ", ", size - 1, "].");
     if (values[i] < 0) values[i] += size;
   }
   return out;
@@ -124,10 +124,6 @@ Tensor take(const Selection& at) {
   return out.permute(back);
 }
 
-Tensor alias(const Tensor& x) {
-  return record("alias", x.detach(), {{x, [](const Tensor& gy) { return gy; }}});
-}
-
 }  // namespace
 
 Tensor Tensor::index(const std::vector<TensorIndex>& subscripts) const {
@@ -138,13 +134,14 @@ Tensor Tensor::index(const std::vector<TensorIndex>& subscripts) const {
     ellipses += std::holds_alternative<RemainingDims>(subscript.value()) ? 1 : 0;
   }
   if (named > dim())
-    fail("index", "the subscripts must index at most the ", dim(), " dimensions of ", shape(), ", got ",
-         named, ".");
+    fail<PlaceError>("index", "the subscripts must index at most the ", dim(), " dimensions of ", shape(),
+                     ", got ", named, ".");
   if (ellipses > 1) fail("index", "there must be at most one Ellipsis, got ", ellipses, ".");
   Selection at{*this, 0, {}};
   for (const TensorIndex& subscript : subscripts) apply(at, subscript, dim() - named);
   if (!at.picks.empty()) return take(at);
-  return at.view.impl() == impl() ? alias(*this) : at.view;
+  if (at.view.impl() != impl()) return at.view;
+  return record("alias", detach(), {{*this, [](const Tensor& gy) { return gy; }}});
 }
 
 }  // namespace gradus

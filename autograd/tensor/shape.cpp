@@ -61,8 +61,7 @@ Shape contiguous_strides(const Shape& shape) {
 
 int wrap_dim(std::string_view op, int64_t dim, int dims) {
   const int64_t n = std::max(dims, 1);
-  if (dim < -n || dim >= n)
-    throw PlaceError("[", op, "] dim must be in [", -n, ", ", n - 1, "], got ", dim, ".");
+  if (dim < -n || dim >= n) fail<PlaceError>(op, "dim must be in [", -n, ", ", n - 1, "], got ", dim, ".");
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 

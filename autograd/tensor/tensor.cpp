@@ -68,7 +68,7 @@ void Tensor::check_dtype(DType asked) const {
 
 double Tensor::item() const {
   if (checked(*this, "item").shape.numel() != 1)
-    fail("item", "needs a tensor of one element, got shape ", shape(), ".");
+    fail<InputError>("item", "needs a tensor of one element, got shape ", shape(), ".");
   return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 

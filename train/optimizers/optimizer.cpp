@@ -60,8 +60,8 @@ void check_parameters(const char* who, const NamedParameters& parameters) {
     if (!parameter.is_contiguous())
       fail(who, name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     if (parameter.impl()->node && !parameter.impl()->node->is_leaf())
-      fail(who, name, " must be a leaf, got the result of ", parameter.impl()->node->op,
-           ", which gets no grad(). Hint: train the tensors that it is computed from.");
+      fail<InputError>(who, name, " must be a leaf, got the result of ", parameter.impl()->node->op,
+                       ", which gets no grad(). Hint: train the tensors that it is computed from.");
   }
 }
 

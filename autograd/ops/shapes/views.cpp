@@ -193,7 +193,7 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
   if (this->dim() == 0) fail("select", "a scalar has no dimension to select from.");
   const int64_t n = size(dim);
   if (index < -n || index >= n)
-    throw PlaceError("[select] index must be in [", -n, ", ", n - 1, "], got ", index, ".");
+    fail<PlaceError>("select", "index must be in [", -n, ", ", n - 1, "], got ", index, ".");
   const int64_t i = index < 0 ? index + n : index;
   const int d = wrap_dim("select", dim, this->dim());
   Shape to = shape(), new_strides = strides();
