@@ -13,8 +13,8 @@ namespace {
 
 using namespace py::literals;
 using train::Optimizer;
-using Numbers =
-    std::map<std::string, double>;  // the options of an optimizer; Python gives all that its kind has
+// The options of an optimizer; Python gives all that its kind has.
+using Numbers = std::map<std::string, double>;
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& kind, const nn::Module& module, Numbers o,
                                           bool decay_vectors) {
@@ -83,7 +83,7 @@ class PythonObserver : public train::Observer {
   const std::function<bool()>& stops_;
 };
 
-using Chosen = std::optional<std::tuple<std::string, Numbers, bool>>;
+using Chosen = std::optional<std::pair<std::string, Numbers>>;
 
 // loss(batch, training), batches(batch), rate(step), on_step(report) and stops() are Python's.
 py::dict fit(const std::shared_ptr<nn::Module>& module,
@@ -95,9 +95,8 @@ py::dict fit(const std::shared_ptr<nn::Module>& module,
   train::Recipe recipe;
   recipe.schedule = rate;
   recipe.loop = loop;
-  if (optimizer)
-    recipe.optimizer =
-        make_optimizer(std::get<0>(*optimizer), *module, std::get<1>(*optimizer), std::get<2>(*optimizer));
+  if (optimizer)  // vectors do not decay
+    recipe.optimizer = make_optimizer(optimizer->first, *module, optimizer->second, false);
   recipe.loss = [&](const data::Batch& batch, Generator* dropout) {
     std::vector<Tensor> parts{batch.x, batch.y};
     parts.insert(parts.end(), batch.more.begin(), batch.more.end());
@@ -115,7 +114,7 @@ py::dict fit(const std::shared_ptr<nn::Module>& module,
     train::Trainer trainer(*module, std::move(recipe));
     if (folder.empty()) {
       while (trainer.steps_done() < loop.steps && !stops()) observer.on_step(trainer.step());
-      if (!held_out.empty()) report.val_loss = train::mean_loss(*module, trainer.recipe().loss, held_out);
+      if (!held_out.empty()) report.val_loss = trainer.validation_loss(held_out);
     } else {
       report = train::fit(trainer, folder, held_out, observer);
     }
@@ -128,13 +127,12 @@ py::dict fit(const std::shared_ptr<nn::Module>& module,
 }  // namespace
 
 void add_training(Table& t) {
+  // clang-format off
   py::class_<Optimizer>(t.module, "Optimizer")
       .def(py::init(&make_optimizer))
-      .def(
-          "step", [](Optimizer& self, double lr) { self.step(lr); }, py::call_guard<py::gil_scoped_release>())
+      .def("step", [](Optimizer& self, double lr) { self.step(lr); }, py::call_guard<py::gil_scoped_release>())
       .def("state_dict", &Optimizer::state_dict)
       .def("load_state_dict", &Optimizer::load_state_dict);
-  // clang-format off
 #define FIELD(name) .def_readwrite(#name, &train::LoopOptions::name)
   py::class_<train::LoopOptions>(t.module, "LoopOptions").def(py::init<>())
       FIELD(steps) FIELD(batch) FIELD(accum) FIELD(micro) FIELD(clip) FIELD(seed) FIELD(ema) FIELD(precision)

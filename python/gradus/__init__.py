@@ -10,7 +10,7 @@ from __future__ import annotations
 from . import _core, autograd, data, lr_scheduler, nn, optim
 from ._core import Error, Generator, RunError, Tensor, Tokenizer, default_generator
 from ._types import TILES as _TILES, Parameter, Size, bfloat16, bool_, dtype, float32, float64, int64
-from ._tensor import (allclose, as_tensor, bincount, diag, diagonal, einsum, equal, inner, isclose, linspace, manual_seed, meshgrid,
+from ._tensor import (allclose, as_tensor, bincount, diag, diagonal, einsum, equal, inner, isclose, linspace, manual_seed, median, meshgrid,
                       movedim, repeat_interleave, set_printoptions, tensor, trace, unique)
 from .gradcheck import gradcheck
 from .models import (Decoder, Intervention, ablate, fit, load, load_file, patch, pretrained, save_file, scale, watch)

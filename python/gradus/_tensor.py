@@ -194,6 +194,13 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: Optional[int] = None) ->
     return input.index_select(dim, _core.arange(input.size(dim) * int(repeats)) // int(repeats))
 
 
+def median(input: Tensor) -> Tensor:
+    """The middle element, the lower of two; NaN if there is one."""
+    x = input.flatten().sort()[0]
+    last = input.numel() - 1  # where NaN is
+    return _core._named(x[last if last >= 0 and x[last].isnan() else last // 2], "MedianBackward0")
+
+
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The products of the last dimensions, summed: the shape of input without its last, then that of other without its last."""
     if other.dim() < 2:
@@ -369,8 +376,8 @@ def _drawn(name: str) -> Callable[..., Tensor]:
 
     @functools.wraps(draw)
     def fill(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        if self.requires_grad and self.is_leaf:
-            self.copy_(self)  # refuses if writes are recorded, before anything is drawn
+        if _core.is_grad_enabled() and self.requires_grad and self.is_leaf:
+            self.copy_(self)  # refuses, before anything is drawn
         return self.copy_(draw(self, *args, **options))
     return fill
 
@@ -402,7 +409,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "index_fill_": _put, "index_copy_": _put, "index_fill": lambda self, *args: _put(self.clone(), *args),
     "index_copy": lambda self, *args: _put(self.clone(), *args),
     "fill_diagonal_": lambda self, value: self.masked_fill_(_core.eye(*self.shape) == 1, value),
-    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique, "inner": inner, "stride": _stride,
+    "__reduce__": _reduce, "type": _type, "unflatten": _unflatten, "bincount": bincount, "unique": unique, "inner": inner, "median": median, "stride": _stride,
     "uniform_": _drawn("_uniform"), "normal_": _drawn("_normal"), "exponential_": _drawn("_exponential"),
 }
 _METHODS["__getattr__"] = lambda self, name: missing("torch.Tensor", dict(vars(Tensor)))(name)

@@ -55,9 +55,10 @@ class Decoder(Layer):
         """What follows the prompt, without it: a text for a text, tokens for tokens. A text ends before the tokens and the
         strings that end one for its tokenizer. on_token(token) may return False to stop."""
         draw = functools.partial(_core._generate, self._core)
-        options = max_new_tokens, temperature, top_k, top_p, min_p, repetition_penalty, generator
+        options = _filled(_core.SampleOptions(), {"max_new_tokens": max_new_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p,
+                                                  "min_p": min_p, "repetition_penalty": repetition_penalty})
         if not isinstance(prompt, str):
-            return draw(list(map(int, prompt)), *options, on_token)
+            return draw(list(map(int, prompt)), options, generator, on_token)
         if self.tokenizer is None:
             raise Error("[generate] a text takes a tokenizer, got none. Hint: pass tokens, or set model.tokenizer.")
         ends, stops, new = self.tokenizer.eos, self.tokenizer.stop_strings, []
@@ -69,7 +70,7 @@ class Decoder(Layer):
             text = self.tokenizer.decode(new) if stops else ""
             return not any(stop in text for stop in stops) and (on_token is None or on_token(token) is not False)
 
-        draw(self.tokenizer.encode_from_start(prompt), *options, goes_on)
+        draw(self.tokenizer.encode_from_start(prompt), options, generator, goes_on)
         text = self.tokenizer.decode(new)
         return text[:min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 

@@ -103,7 +103,7 @@ class Optimizer:
         parameters = [p for group in self.param_groups for p in group["params"]]
         numbers = {id(p): i for i, p in enumerate(parameters)}
         state = {numbers[id(p)]: dict(its) for p, its in self.state.items()}
-        for start, flat, names in self._buffers():
+        for group, (start, flat, names) in zip(self.param_groups, self._buffers()):
             steps = int(flat.pop("steps"))
             for key, value in flat.items():
                 kind, name = key.split(".", 1)
@@ -112,8 +112,10 @@ class Optimizer:
             for i in range(start, start + len(names)):
                 if i in state and state[i]["step"] == 0:
                     del state[i]
-                elif i in state and self._kind == "adamw":  # as in PyTorch
+                elif i in state and self._kind == "adamw":  # as in PyTorch, where SGD has no step
                     state[i]["step"] = _core.full((), float(state[i]["step"]))
+                elif i in state and self._kind == "sgd":
+                    state[i] = {"momentum_buffer": state[i]["momentum_buffer"] if group["momentum"] else None}
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         return {"state": state, "param_groups": groups}
 
@@ -208,12 +210,12 @@ class Adam(AdamW):  # type: ignore[misc, valid-type]
         return result
 
 
-def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float], bool]:
-    """The kind, all its options as numbers, and that vectors do not decay. Raises Error for others."""
+def chosen(kind: str, options: dict[str, Any]) -> tuple[str, dict[str, float]]:
+    """The kind and all its options as numbers. Raises Error for others."""
     kinds = {made._kind: made._defaults for made in (AdamW, Lion, Muon, SGD, RMSprop)}
     if kind not in kinds or _unknown(options, kinds[kind]):
         raise Error(f"[optimizer] must be of {kinds}, got {kind} with {options}.")
-    return kind, _numbers({**kinds[kind], **options}), False
+    return kind, _numbers({**kinds[kind], **options})
 
 
 from . import lr_scheduler  # noqa: E402  (its schedules are for what is above)

@@ -103,6 +103,12 @@ class Modules(unittest.TestCase):
         self.assertEqual(model(gradus.ones(2, 3)).tolist(), gradus.ones(2, 3).tolist())
         self.assertFalse(drop.training)
 
+    def test_layers_in_place_have_their_options(self):
+        x = gradus.tensor([-1.0, 0.5])
+        given, y = x.clone(), nn.Softplus(beta=2.0, inplace=True)
+        self.assertEqual(y(given).tolist(), nn.Softplus(beta=2.0)(x).tolist())
+        self.assertEqual(given.tolist(), nn.Softplus(beta=2.0)(x).tolist())
+
     def test_state(self):
         model, other = Model(1), Model(2)
         x, _ = batch(2)
@@ -292,6 +298,9 @@ class Training(unittest.TestCase):
         held_out = [batch(8), batch(8)]
         report = gradus.fit(model, loss, batch, steps=1, validation=held_out, batch=8)
         self.assertAlmostEqual(report["val_loss"], sum(loss(model.eval(), *one).item() for one in held_out) / 2, places=6)
+        report = gradus.fit(model, loss, batch, steps=1, validation=held_out, batch=8, precision=gradus.bfloat16)
+        with gradus.autocast(gradus.bfloat16):  # also for the loss of validation
+            self.assertAlmostEqual(report["val_loss"], sum(loss(model.eval(), *one).item() for one in held_out) / 2, places=6)
         with self.assertRaisesRegex(TypeError, "needs a folder for ema, keep"):
             gradus.fit(model, loss, batch, steps=1, keep=1, ema=0.9)
         with self.assertRaisesRegex(TypeError, "no option 'stepz'"):

@@ -141,7 +141,7 @@ def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -
         if not self._inplace:
             return operation(*tensors, **self._options)
         own = getattr(Tensor, f"{operation.__name__}_", None)
-        return own(*tensors) if own else tensors[0].copy_(operation(*tensors, **self._options))
+        return own(*tensors, **self._options) if own else tensors[0].copy_(operation(*tensors, **self._options))
 
     def extra_repr(self: Any) -> str:
         shown = {**self._options, **({"inplace": True} if self._inplace else {})}

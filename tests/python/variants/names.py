@@ -45,7 +45,7 @@ F.cross_entropy(x,idx,reduction='none') F.cross_entropy(x,idx,reduction='sum') F
 F.l1_loss(x,y) F.smooth_l1_loss(x,y) F.huber_loss(x,y) F.binary_cross_entropy(y,y.detach())
 F.binary_cross_entropy_with_logits(x,y.detach()) F.normalize(x,dim=1) F.cosine_similarity(x,y) F.pad(x,(1,1))
 F.pad(x,(0,1,2,0),value=9.) F.avg_pool1d(x[None],2) F.max_pool1d(x[None],2) F.conv1d(x[None],torch.ones(2,3,2)) F.unfold(b3[None],2)
-x.new_zeros(2) x.new_ones(2,2) x.new_full((2,),7.) x.new_tensor([1,2]) x.add(y) x.sub(y) x.mul(y) x.div(y) x.pow(2)
+x.new_zeros(2) x.new_ones(2,2) x.new_empty(2,3).shape x.new_full((2,),7.) x.new_tensor([1,2]) x.add(y) x.sub(y) x.mul(y) x.div(y) x.pow(2)
 torch.add(x,y,alpha=2) torch.sub(x,y) torch.mul(x,2) torch.div(x,y) torch.pow(x,2) torch.square(x) torch.sqrt(pos) torch.exp(x)
 torch.tanh(x) torch.sigmoid(x) torch.relu(x) torch.abs(x) torch.sum(x,dim=0) torch.mean(x,dim=0) torch.var(x,dim=0)
 torch.std(x,dim=-1) torch.transpose(x,0,1) torch.reshape(x,(2,6)) torch.squeeze(x) torch.unsqueeze(x,1) torch.flatten(x)

@@ -66,6 +66,16 @@ for limit in (lambda: nn.utils.clip_grad_norm_(net.parameters(), 0.1, norm_type=
     print(losses(torch.optim.SGD(fresh(), lr=1.0), 3, limit), net[1].bias.grad)
 print(net[1].weight, net[1].bias)
 
+for momentum in (0, 0.9):  # its state has no step
+    optimizer = torch.optim.SGD([net[1].bias, net[4].bias], lr=0.1, momentum=momentum)
+    net[4](net[3](net[2](net[1](net[0](x))))).sum().backward()
+    net[4].bias.grad = None
+    optimizer.step()
+    print(optimizer.state_dict()["state"])
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.step()
+    print(optimizer.state_dict()["state"], net[1].bias)
+
 
 class Momentum(torch.optim.Optimizer):
     def __init__(self, params, lr=0.1, beta=0.9):
