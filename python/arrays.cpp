@@ -45,15 +45,11 @@ py::object to_dlpack(const Tensor& x) {
   if (x.requires_grad())
     fail("dlpack", "a tensor that requires a gradient is not shared. Hint: detach() it first.");
   auto* const held = new Tensor(x);  // its shape and strides are those of the description
-  auto* const exported = new DLManagedTensor{{const_cast<void*>(x.raw_data()),
-                                              {1, 0},
-                                              x.dim(),
-                                              dl_type(x.dtype()),
-                                              const_cast<int64_t*>(held->shape().begin()),
-                                              const_cast<int64_t*>(held->strides().begin()),
-                                              0},
-                                             held,
-                                             [](DLManagedTensor* m) {
+  auto* const shape = const_cast<int64_t*>(held->shape().begin());
+  auto* const strides = const_cast<int64_t*>(held->strides().begin());
+  const DLTensor view{
+      const_cast<void*>(x.raw_data()), {1, 0}, x.dim(), dl_type(x.dtype()), shape, strides, 0};
+  auto* const exported = new DLManagedTensor{view, held, [](DLManagedTensor* m) {
                                                const py::gil_scoped_acquire lock;
                                                delete static_cast<Tensor*>(m->context);
                                                delete m;
@@ -112,11 +108,9 @@ std::optional<DType> dtype_of(const py::buffer_info& array) {
   const std::string& format = array.format;
   if (format.size() > 2 || (format.size() == 2 && std::string("<=@").find(format[0]) == std::string::npos))
     return {};
-  const char letter = format.back();
-  if (letter == 'f') return DType::float32;
-  if (letter == 'd') return DType::float64;
-  if ((letter == 'q' || letter == 'l') && array.itemsize == 8) return DType::int64;
-  if (letter == '?') return DType::boolean;
+  const char letter = format.back() == 'q' ? 'l' : format.back();
+  for (const DType dtype : {DType::float32, DType::float64, DType::int64, DType::boolean})
+    if (*format_of(dtype) == letter && element_size(dtype) == array.itemsize) return dtype;
   return {};
 }
 
@@ -163,17 +157,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     places[i] = x.shape()[i];
     places[kMaxDims + i] = x.strides()[i] * size;
   }
-  *view = {const_cast<void*>(x.raw_data()),
-           Py_NewRef(self),
-           x.numel() * size,
-           size,
-           x.requires_grad(),
-           x.dim(),
-           (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(x.dtype())) : nullptr,
-           (flags & PyBUF_ND) ? places : nullptr,
-           strided ? places + kMaxDims : nullptr,
-           nullptr,
-           exported};
+  void* const values = const_cast<void*>(x.raw_data());
+  char* const format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(x.dtype())) : nullptr;
+  Py_ssize_t* const shape = (flags & PyBUF_ND) ? places : nullptr;
+  Py_ssize_t* const strides = strided ? places + kMaxDims : nullptr;
+  *view = {values, Py_NewRef(self), x.numel() * size, size,    x.requires_grad(), x.dim(),
+           format, shape,           strides,          nullptr, exported};
   return 0;
 }
 

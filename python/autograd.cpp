@@ -76,7 +76,9 @@ auto differentiated(Tensors outputs, const F& f) {
     return f();
   } catch (const Error& e) {
     const py::gil_scoped_acquire lock;
-    throw Error(e, lines_of(e.what(), outputs));
+    const std::string places = lines_of(e.what(), outputs);
+    if (places.empty()) throw;  // as what it is
+    throw Error(e, places);
   }
 }
 
@@ -140,13 +142,9 @@ std::string printed(py::handle self, int precision, double threshold, int64_t ed
 py::dict gradcheck_of(const std::function<Tensor(Tensors)>& f, Tensors inputs, int order, double eps,
                       double tolerance, int directions, int64_t elementwise, int64_t seed) {
   using namespace py::literals;
-  const GradcheckReport r = gradcheck(f, inputs,
-                                      {.order = order,
-                                       .eps = eps,
-                                       .tolerance = tolerance,
-                                       .directions = directions,
-                                       .elementwise = elementwise,
-                                       .seed = static_cast<uint64_t>(seed)});
+  GradcheckOptions options{order, eps, tolerance, directions, elementwise};
+  options.seed = static_cast<uint64_t>(seed);
+  const GradcheckReport r = gradcheck(f, inputs, options);
   py::list each;
   for (const GradcheckInput& i : r.inputs)
     each.append(py::dict("input"_a = i.input, "order"_a = i.order, "worst"_a = i.worst, "where"_a = i.where,
@@ -173,40 +171,6 @@ auto alone(const std::shared_ptr<RandomStream>& stream, const F& f) {
   return f(stream->generator);
 }
 
-void add_generator(py::module_& m) {
-  using R = std::shared_ptr<RandomStream>;
-  const auto copied = [](const Generator& g) { return g; };
-  py::class_<RandomStream, R>(m, "Generator")
-      .def(py::init(&make_stream), py::arg("seed") = 0, py::arg("kind") = "torch",
-           "A stream of random numbers: kind 'torch' (PyTorch's), 'torch-mkl' (with the dropout masks of its "
-           "MKL builds) or 'philox' (the fastest).")
-      .def("_become",
-           [copied](const R& self, const R& other) {
-             alone(self, [from = alone(other, copied)](Generator& g) { g = from; });
-           })
-      .def(
-          "stream",
-          [copied](const R& self, const std::string& use) {
-            return std::make_shared<RandomStream>(alone(self, copied).stream(use));
-          },
-          py::arg("purpose"), "A separate stream of the same kind for one purpose.")
-      .def(
-          "discard", [](const R& self, int64_t n) { alone(self, [n](Generator& g) { g.discard(n); }); },
-          py::arg("n"), "Skips n words of 32 bits.")
-      .def(
-          "next", [](const R& self) { return alone(self, [](Generator& g) { return g.next(); }); },
-          "The next word of 32 bits.")
-      .def(
-          "get_state", [copied](const R& self) { return alone(self, copied).state(); }, "The state as text.")
-      .def(
-          "set_state",
-          [](const R& self, const std::string& state) {
-            alone(self, [&](Generator& g) { g.set_state(state); });
-          },
-          py::arg("state"), "Continues from what get_state() returned.");
-  m.attr("default_generator") = default_stream();
-}
-
 }  // namespace
 
 std::shared_ptr<RandomStream>& default_stream() {
@@ -225,8 +189,18 @@ void note_line(const Tensor& result) {
 // clang-format off
 
 void add_autograd(Table& t) {
+  using R = const std::shared_ptr<RandomStream>&;
+  const auto copied = [](const Generator& g) { return g; };
   py::class_<HookHandle>(t.module, "HookHandle").def("remove", &HookHandle::remove, "Removes the hook.");
-  add_generator(t.module);
+  py::class_<RandomStream, std::shared_ptr<RandomStream>>(t.module, "Generator")
+      .def(py::init(&make_stream), py::arg("seed") = 0, py::arg("kind") = "torch", "A stream of random numbers: kind 'torch' (PyTorch's), 'torch-mkl' (with the dropout masks of its MKL builds) or 'philox' (the fastest).")
+      .def("_become", [copied](R self, R other) { alone(self, [from = alone(other, copied)](Generator& g) { g = from; }); })
+      .def("stream", [copied](R self, const std::string& use) { return std::make_shared<RandomStream>(alone(self, copied).stream(use)); }, py::arg("purpose"), "A separate stream of the same kind for one purpose.")
+      .def("discard", [](R self, int64_t n) { alone(self, [n](Generator& g) { g.discard(n); }); }, py::arg("n"), "Skips n words of 32 bits.")
+      .def("next", [](R self) { return alone(self, [](Generator& g) { return g.next(); }); }, "The next word of 32 bits.")
+      .def("get_state", [copied](R self) { return alone(self, copied).state(); }, "The state as text.")
+      .def("set_state", [](R self, const std::string& state) { alone(self, [&](Generator& g) { g.set_state(state); }); }, py::arg("state"), "Continues from what get_state() returned.");
+  t.module.attr("default_generator") = default_stream();
   t(".backward(input, gradient=None, retain_graph=False, create_graph=False)", [](const Tensor& y, const Tensor& gy, bool retain, bool create) { backward_of({y}, {gy}, retain, create); });
   t(".register_hook(input, hook)", [](const Tensor& x, const std::function<Tensor(const Tensor&)>& hook) { return x.register_hook(GradHook(hook)); });
   t(".retain_grad(input)", of<retain_grad>);

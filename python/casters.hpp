@@ -14,6 +14,9 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/python/object.hpp"
+#ifdef GRADUS_HAS_LAYERS  // an annex
+#include "gradus/annexes/layers/ops/windows.hpp"
+#endif
 
 namespace gradus::python {
 
@@ -33,6 +36,9 @@ struct Ints {
   bool is_one = false;          ///< whether it was one int, not a list
 
   operator const std::vector<int64_t>&() const { return values; }  // NOLINT: as the library takes it
+#ifdef GRADUS_HAS_LAYERS
+  operator autograd::PerDim() const { return autograd::PerDim(values); }  // NOLINT: the same
+#endif
 };
 /// A stream and the lock of those that draw from it.
 struct RandomStream {

@@ -10,6 +10,8 @@ PYBIND11_MODULE(_core, m) {
                                                    std::end(gradus::kDTypeNames));
   python::Table table(m);
   python::add_operations(table);
+  python::add_arithmetic(table);
+  python::add_pytorch_bits(table);
   python::add_arrays(table);
   python::add_autograd(table);
   python::add_layers(table);

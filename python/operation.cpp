@@ -253,9 +253,8 @@ void Table::add(std::string_view row, const Invocation& f) {
   if (!std::isalpha(mark) && mark != '_') row.remove_prefix(1);
   const size_t open = row.find('(');
   const std::vector<std::string_view> names = split(row.substr(0, open), " ");
-  const auto* const found = std::find_if(
-      std::begin(kDescriptions), std::end(kDescriptions),
-      [&](const Description& d) { return std::find(names.begin(), names.end(), d.name) != names.end(); });
+  const auto* const found = std::ranges::find_if(
+      kDescriptions, [&](const Description& d) { return std::ranges::count(names, d.name) > 0; });
   const std::string_view text = found == std::end(kDescriptions) ? "" : found->text;
   const py::handle type(reinterpret_cast<PyObject*>(registered().tensor));
   const auto put = [&](const std::string& name, bool in_place) {

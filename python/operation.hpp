@@ -53,6 +53,12 @@ using Words = const std::string&;
 using OptionalDtype = const std::optional<DType>&;
 using OptionalN = const std::optional<int64_t>&;
 using OptionalD = const std::optional<double>&;
+/// The result of max(), min() and max_pool2d(): values, or values and indices.
+using OneOrBoth = std::variant<Tensor, ValuesAndIndices>;
+/// The dtype, or that of `like`.
+inline DType or_of(OptionalDtype dtype, T like) { return dtype.value_or(like.dtype()); }
+/// A new leaf.
+inline Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_grad_() : x; }
 }  // namespace arguments
 
 inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operation releases the GIL
