@@ -161,41 +161,34 @@ struct type_caster<gradus::ValuesAndIndices> {
   }
 };
 
+/// A text as the argument of a template.
+template <size_t n>
+struct Word {
+  char text[n];
+  constexpr Word(const char (&from)[n]) { std::copy_n(from, n, text); }  // NOLINT: a literal is meant
+};
 /// An enum by the names of its values.
-template <class Enum, class Name>
+template <class Enum, Word... names>
 struct named_caster {
-  PYBIND11_TYPE_CASTER(Enum, Name::type);
+  PYBIND11_TYPE_CASTER(Enum, const_name("Literal[") +
+                                 concat(const_name("'") + const_name(names.text) + const_name("'")...) +
+                                 const_name("]"));
   bool load(handle h, bool) {
-    const auto found = std::find(std::begin(Name::values), std::end(Name::values),
-                                 PyUnicode_Check(h.ptr()) ? h.cast<std::string>() : "");
-    value = static_cast<Enum>(found - std::begin(Name::values));
-    return found != std::end(Name::values);
+    static constexpr std::string_view all[] = {names.text...};
+    const auto* const found = std::ranges::find(all, PyUnicode_Check(h.ptr()) ? h.cast<std::string>() : "");
+    value = static_cast<Enum>(found - all);
+    return found != std::end(all);
   }
 };
-struct reduction_names {
-  static constexpr auto type = const_name("Literal['none', 'mean', 'sum', 'batchmean']");
-  static constexpr std::string_view values[] = {"none", "mean", "sum", "batchmean"};
-};
-struct gelu_names {
-  static constexpr auto type = const_name("Literal['none', 'tanh']");
-  static constexpr std::string_view values[] = {"none", "tanh"};
-};
-struct fan_names {
-  static constexpr auto type = const_name("Literal['fan_in', 'fan_out']");
-  static constexpr std::string_view values[] = {"fan_in", "fan_out"};
-};
-struct nonlinearity_names {
-  static constexpr auto type =
-      const_name("Literal['linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu']");
-  static constexpr std::string_view values[] = {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"};
+template <>
+struct type_caster<gradus::Reduction> : named_caster<gradus::Reduction, "none", "mean", "sum", "batchmean"> {
 };
 template <>
-struct type_caster<gradus::nn::Fan> : named_caster<gradus::nn::Fan, fan_names> {};
+struct type_caster<gradus::Gelu> : named_caster<gradus::Gelu, "none", "tanh"> {};
 template <>
-struct type_caster<gradus::nn::Nonlinearity> : named_caster<gradus::nn::Nonlinearity, nonlinearity_names> {};
+struct type_caster<gradus::nn::Fan> : named_caster<gradus::nn::Fan, "fan_in", "fan_out"> {};
 template <>
-struct type_caster<gradus::Reduction> : named_caster<gradus::Reduction, reduction_names> {};
-template <>
-struct type_caster<gradus::Gelu> : named_caster<gradus::Gelu, gelu_names> {};
+struct type_caster<gradus::nn::Nonlinearity>
+    : named_caster<gradus::nn::Nonlinearity, "linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"> {};
 
 }  // namespace pybind11::detail
