@@ -206,7 +206,7 @@ Tensor product(T x, OptionalN dim, B keep) {
 
 }  // namespace
 
-// A row is a line.
+// A row is a line; a long one continues in the next.
 // clang-format off
 
 #define REVERSED(tensors, number) [](T a, O b) { return b.tensor.defined() ? tensors(common(b.tensor, a), common(a, b.tensor)) : number; }

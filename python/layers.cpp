@@ -154,7 +154,7 @@ nn::TransformerLayerOptions block(N hidden, D p, Words activation, D eps, B batc
 
 }  // namespace
 
-// A row is a line.
+// A row is a line; a long one continues in the next.
 // clang-format off
 
 void add_layers(Table& t) {
@@ -183,14 +183,17 @@ void add_layers(Table& t) {
   l(":SwiGLU(n_embd, hidden, dropout=0.0, generator=None)", [](N n, N hidden, D p, G g) { return made(nn::SwiGLU(n, hidden, g, {.dropout = p}), p > 0); });
   l(":MinGRU(input_size, hidden_size, generator=None)", [](N in, N hidden, G g) { return made(nn::MinGRU(in, hidden, g)); });
   l(":MultiHeadAttention(n_embd, n_head, causal=True, bias=True, projection=True, projection_bias=True, dropout=0.0, generator=None)",
-    [](N n, N heads, B causal, B bias, B projection, B projection_bias, D p, G g) { return made(nn::MultiHeadAttention(n, heads, g, {.causal = causal, .bias = bias, .projection = projection, .projection_bias = projection_bias, .dropout = p}), p > 0); });
+    [](N n, N heads, B causal, B bias, B projection, B projection_bias, D p, G g) {
+      return made(nn::MultiHeadAttention(n, heads, g, {.causal = causal, .bias = bias, .projection = projection, .projection_bias = projection_bias, .dropout = p}), p > 0); });
   l(":GroupedQueryAttention(n_embd, n_head, n_kv_head, causal=True, rope_theta=10000.0, window=0, qk_norm=False, dropout=0.0, generator=None)",
     [](N n, N heads, N kv, B causal, D theta, N window, B norm, D p, G g) { return made(nn::GroupedQueryAttention(n, heads, kv, g, {.causal = causal, .rope_theta = theta, .window = window, .qk_norm = norm, .dropout = p}), p > 0); });
 #ifdef GRADUS_HAS_LAYERS
   l(":SelfAttention(d_in, d_out, num_heads=1, causal=True, dropout=0.0, bias=False, projection=False, generator=None)",
-    [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) { return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
+    [](N in, N out, N heads, B causal, D p, B bias, B projection, G g) {
+      return made(nn::SelfAttention(in, out, g, {.mask_on = causal ? nn::MaskOn::scores : nn::MaskOn::nothing, .dropout = p, .num_heads = heads, .projection = projection, .bias = bias}), p > 0); });
   l(":RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)",
-    [](N in, N hidden, N layers, Words f, B bias, B first, D p, B both, G g) { return made(nn::RNN(in, hidden, g, {layers, is_second("nonlinearity", f, "tanh", "relu") ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh, bias, first, p, both}), p > 0); });
+    [](N in, N hidden, N layers, Words f, B bias, B first, D p, B both, G g) {
+      return made(nn::RNN(in, hidden, g, {layers, is_second("nonlinearity", f, "tanh", "relu") ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh, bias, first, p, both}), p > 0); });
 #define RECURRENT(M) [](N in, N hidden, N layers, B bias, B first, D p, B both, G g) { return made(nn::M(in, hidden, g, {.num_layers = layers, .bias = bias, .batch_first = first, .dropout = p, .bidirectional = both}), p > 0); }
   l(":GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(GRU));
   l(":LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(LSTM));
@@ -200,7 +203,8 @@ void add_layers(Table& t) {
     [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerEncoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
   l(":TransformerDecoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)",
     [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerDecoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
-#define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { return made(nn::Convolution<dims>(in, out, size, g, {.stride = stride, .padding = autograd::PerDim(padding.values), .dilation = dilation, .groups = groups, .bias = bias})); }
+#define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { \
+      return made(nn::Convolution<dims>(in, out, size, g, {.stride = stride, .padding = autograd::PerDim(padding.values), .dilation = dilation, .groups = groups, .bias = bias})); }
   l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
   l(":Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(2));
   l(":MaxPool2d(kernel_size, stride=None, padding=0)", [](I size, I stride, I padding) { return made(nn::MaxPool2d(size, {.stride = stride, .padding = padding})); });
@@ -223,7 +227,8 @@ void add_layers(Table& t) {
   l(":_call_TransformerEncoderLayer(layer, src, src_mask=None, src_key_padding_mask=None, is_causal=False, generator=None)",
     [](const Made& layer, T x, T mask, T padding, B causal, G g) { return py::cast(called<nn::TransformerEncoderLayer>(layer, g, x, nn::EncoderMasks{mask, padding, causal})); });
   l(":_call_TransformerDecoderLayer(layer, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, tgt_is_causal=False, generator=None)",
-    [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, B causal, G g) { return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding, causal})); });
+    [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, B causal, G g) {
+      return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding, causal})); });
 #endif
   // -- initial values
   Table i = t.part("init");

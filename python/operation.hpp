@@ -57,8 +57,8 @@ using OptionalD = const std::optional<double>&;
 using OneOrBoth = std::variant<Tensor, ValuesAndIndices>;
 /// The dtype, or that of `like`.
 inline DType or_of(OptionalDtype dtype, T like) { return dtype.value_or(like.dtype()); }
-/// A new leaf.
-inline Tensor made(Tensor x, bool requires_grad) { return requires_grad ? x.requires_grad_() : x; }
+/// A new tensor, a leaf that is trained if asked for.
+inline Tensor leaf(Tensor x, bool requires_grad) { return requires_grad ? x.requires_grad_() : x; }
 }  // namespace arguments
 
 inline constexpr int64_t kLargeNumel = 4096;  ///< elements from which an operation releases the GIL

@@ -165,7 +165,7 @@ void set_data(py::handle self, T from) {
 
 }  // namespace
 
-// A row is a line.
+// A row is a line; a long one continues in the next.
 // clang-format off
 
 void add_operations(Table& t) {
@@ -248,18 +248,18 @@ void add_operations(Table& t) {
 #endif
   // -- making tensors
 #define MAKER(f) \
-  t(":" #f "(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return made(f(size, dtype.value_or(DType::float32)), grad); }); \
-  t(":" #f "_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return made(f(x.shape(), or_of(dtype, x)), grad); }); \
-  t(".new_" #f "(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return made(f(size, or_of(dtype, x)), grad); });
+  t(":" #f "(*size, dtype=None, device=None, requires_grad=False)", [](S size, OptionalDtype dtype, V, B grad) { return leaf(f(size, dtype.value_or(DType::float32)), grad); }); \
+  t(":" #f "_like(input, dtype=None, device=None, requires_grad=False)", [](T x, OptionalDtype dtype, V, B grad) { return leaf(f(x.shape(), or_of(dtype, x)), grad); }); \
+  t(".new_" #f "(input, *size, dtype=None, device=None, requires_grad=False)", [](T x, S size, OptionalDtype dtype, V, B grad) { return leaf(f(size, or_of(dtype, x)), grad); });
   MAKER(zeros)
   MAKER(ones)
   MAKER(empty)
   t(":full(size, fill_value, dtype=None, device=None, requires_grad=False)",
-    [](S size, O x, OptionalDtype dtype, V, B grad) { return made(filled_with(size, x, dtype.value_or(x.tensor.defined() ? x.tensor.dtype() : x.dtype)), grad); });
+    [](S size, O x, OptionalDtype dtype, V, B grad) { return leaf(filled_with(size, x, dtype.value_or(x.tensor.defined() ? x.tensor.dtype() : x.dtype)), grad); });
   t(":eye(n, m=None, dtype=None, device=None, requires_grad=False)",
-    [](N n, OptionalN m, OptionalDtype dtype, V, B grad) { return made(raw::clone(eye(std::max(n, m.value_or(n))).slice(0, 0, n).slice(1, 0, m.value_or(n))).to(dtype.value_or(DType::float32)), grad); });
-  t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(x.shape(), value, or_of(dtype, x)), grad); });
-  t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, O value, OptionalDtype dtype, V, B grad) { return made(filled_with(size, value, or_of(dtype, x)), grad); });
+    [](N n, OptionalN m, OptionalDtype dtype, V, B grad) { return leaf(raw::clone(eye(std::max(n, m.value_or(n))).slice(0, 0, n).slice(1, 0, m.value_or(n))).to(dtype.value_or(DType::float32)), grad); });
+  t(":full_like(input, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, O value, OptionalDtype dtype, V, B grad) { return leaf(filled_with(x.shape(), value, or_of(dtype, x)), grad); });
+  t(".new_full(input, size, fill_value, dtype=None, device=None, requires_grad=False)", [](T x, S size, O value, OptionalDtype dtype, V, B grad) { return leaf(filled_with(size, value, or_of(dtype, x)), grad); });
   // -- what a tensor is
   t("numel nelement(input)", [](T x) { return x.numel(); });
   t(".dim(input)", [](T x) { return x.dim(); });

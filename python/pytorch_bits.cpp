@@ -32,9 +32,9 @@ Tensor range(O from, const std::optional<Operand>& to, O by, OptionalDtype dtype
   const bool is_whole = start.is_whole() && end.is_whole() && step.is_whole();
   const Tensor y =
       arange(start.number, end.number, step.number, dtype.value_or(is_whole ? DType::int64 : DType::float32));
-  if (y.dtype() != DType::float32) return made(y, grad);
+  if (y.dtype() != DType::float32) return leaf(y, grad);
   const auto next = [&](float first, float k) { return static_cast<float>(double{first} + k * step.number); };
-  return made(by_eights(y, next), grad);
+  return leaf(by_eights(y, next), grad);
 }
 
 // Each half from its own end.
@@ -107,7 +107,7 @@ Tensor integers(N low, I high, const std::optional<Ints>& size, G g, OptionalDty
 
 }  // namespace
 
-// A row is a line.
+// A row is a line; a long one continues in the next.
 // clang-format off
 
 void add_pytorch_bits(Table& t) {
@@ -118,13 +118,13 @@ void add_pytorch_bits(Table& t) {
   t("._exponential(input, lambd=1.0, generator=None)", [](T x, D rate, G g) { return in_order_of(x, [&](S size, bool) { return exponential(size, g, x.dtype()); }) / rate; });
   t(":arange(start, end=None, step=1, dtype=None, device=None, requires_grad=False)", of<range>);
   t(":rand_like(input, dtype=None, device=None, requires_grad=False, generator=None)",
-    [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size, bool) { return rand(size, g, or_of(dtype, x)); }), grad); });
+    [](T x, OptionalDtype dtype, V, B grad, G g) { return leaf(in_order_of(x, [&](S size, bool) { return rand(size, g, or_of(dtype, x)); }), grad); });
   t(":randn_like(input, dtype=None, device=None, requires_grad=False, generator=None)",
-    [](T x, OptionalDtype dtype, V, B grad, G g) { return made(in_order_of(x, [&](S size, bool packed) { return normals(size, packed, 0, 1, g, or_of(dtype, x)); }), grad); });
-  t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(rand(size, g, dtype.value_or(DType::float32)), grad); });
-  t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return made(randn(size, g, dtype.value_or(DType::float32)), grad); });
+    [](T x, OptionalDtype dtype, V, B grad, G g) { return leaf(in_order_of(x, [&](S size, bool packed) { return normals(size, packed, 0, 1, g, or_of(dtype, x)); }), grad); });
+  t(":rand(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return leaf(rand(size, g, dtype.value_or(DType::float32)), grad); });
+  t(":randn(*size, generator=None, dtype=None, device=None, requires_grad=False)", [](S size, G g, OptionalDtype dtype, V, B grad) { return leaf(randn(size, g, dtype.value_or(DType::float32)), grad); });
   t(":normal(mean, std, size, generator=None, dtype=None, device=None, requires_grad=False)",
-    [](D mean, D std, S size, G g, OptionalDtype dtype, V, B grad) { return made(normal(size, mean, std, g, dtype.value_or(DType::float32)), grad); });
+    [](D mean, D std, S size, G g, OptionalDtype dtype, V, B grad) { return leaf(normal(size, mean, std, g, dtype.value_or(DType::float32)), grad); });
   t(":randint(low=0, high=None, size=None, generator=None, dtype=None, device=None)", of<integers>);
   t(":randperm(n, generator=None, device=None)", [](N n, G g, V) { return randperm(n, g); });
   t("multinomial(input, num_samples, replacement=False, generator=None)", [](T p, N n, B replacement, G g) { return multinomial(p, n, g, replacement); });
