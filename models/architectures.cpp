@@ -204,12 +204,13 @@ MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType
 
 MemoryEstimate generation_memory(const DecoderConfig& config, int64_t read, int64_t kept, int64_t logits) {
   const DecoderCost cost = architecture(config.arch).cost(config, DType::float32);
+  const double of_member = static_cast<double>(kept) * cost.position + cost.state +
+                           std::min(static_cast<double>(logits) * static_cast<double>(config.vocab_size),
+                                    static_cast<double>(kMostLogits));
   MemoryEstimate bytes;
   bytes.parameters = 4 * static_cast<double>(config.num_parameters());
-  bytes.activations = 4 * (static_cast<double>(read) * cost.decoding +
-                           static_cast<double>(kept) * cost.position + cost.state +
-                           std::min(static_cast<double>(logits) * static_cast<double>(config.vocab_size),
-                                    static_cast<double>(kMostLogits)));
+  bytes.activations =
+      4 * (static_cast<double>(read) * cost.decoding + static_cast<double>(config.n_member) * of_member);
   bytes.program = kProgram;
   return bytes;
 }

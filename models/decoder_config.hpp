@@ -50,7 +50,7 @@ struct DecoderConfig {
 
   // Options of some architectures; other architectures require the defaults.
   int64_t n_kv_head = 0;         ///< heads of keys and values, must divide n_head; 0: n_head
-  int64_t n_inner = 0;           ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
+  int64_t n_inner = 0;           ///< features inside the MLP; 0: the architecture's usual number
   double rope_theta = 10000.0;   ///< base of the rotary angles: see rotary_embedding()
   bool qk_norm = false;          ///< whether heads of queries and keys are normalised, as in Qwen3
   AttentionVariant attention{};  ///< further options of attention
@@ -105,7 +105,7 @@ struct MemoryEstimate {
 /// float32 or bfloat16 (Autocast), to within 10 %, without the text and evaluations.
 MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products = DType::float32);
 /// The same for reading `read` tokens at once, with the decoding state of `kept` tokens and the logits of
-/// `logits` tokens (see kMostLogits).
+/// `logits` tokens (see kMostLogits). The members of an ensemble read one after the other.
 MemoryEstimate generation_memory(const DecoderConfig& config, int64_t read, int64_t kept, int64_t logits = 1);
 
 /// The settings of the loss that a decoder is trained with; train::TrainConfig has them.

@@ -57,19 +57,21 @@ Tensor scaled_frequencies(const DecoderConfig& config) {
   return tensor(frequencies, {hs / 2});
 }
 
-void check_rope(const RopeScaling& s) {
+void check_rope(const DecoderConfig& config) {
+  const RopeScaling& s = config.attention.rope_scaling;
   if (s.type.empty()) return;
   const bool has_length = s.type == "linear" || s.original_length >= 1;
   const bool ordered = s.type != "llama3" || s.high_freq_factor > s.low_freq_factor;
-  const bool positive = s.type != "yarn" || (s.beta_fast > 0 && s.beta_slow > 0 && s.attention_factor > 0);
+  const bool positive = s.type != "yarn" || (s.beta_fast > 0 && s.beta_slow > 0 && s.attention_factor > 0 &&
+                                             config.rope_theta > 1);
   if (!(s.factor >= 1 && std::isfinite(s.factor)) || !has_length || !ordered || !positive)
     fail("decoder",
-         "rope_scaling must have a factor of at least 1, the original context length, and ordered limits, "
-         "got ",
+         "rope_scaling must have a factor of at least 1, the original context length, limits that rise "
+         "(llama3) or are above 0, and for yarn a rope_theta above 1, got ",
          s.type, " with factor ", s.factor, s.type == "linear" ? "" : concat(", length ", s.original_length),
          s.type == "llama3" ? concat(", limits ", s.low_freq_factor, " and ", s.high_freq_factor) : "",
          s.type == "yarn" ? concat(", limits ", s.beta_fast, " and ", s.beta_slow, ", attention factor ",
-                                   s.attention_factor)
+                                   s.attention_factor, ", rope_theta ", config.rope_theta)
                           : "",
          ".");
 }

@@ -15,7 +15,7 @@ void check_rotary(const DecoderConfig& c) {
          c.n_head, ".");
   if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
     fail("decoder", Option{"rope_theta"}, " must be a finite number above 0, got ", c.rope_theta, ".");
-  check_rope(c.attention.rope_scaling);
+  check_rope(c);
   if (c.attention.window < 0 || c.attention.window_from < 0)
     fail("decoder", "window and window_from must be at least 0, got ", c.attention.window, " and ",
          c.attention.window_from, ".");

@@ -1,5 +1,5 @@
 // A decoder of blocks with rotary attention, which Llama and Gemma share, and functions of RopeScaling.
-// Private to models and tools. Stateless.
+// Private to models. Stateless.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace gradus::models {
 /// arXiv 2309.00071, section 3.2).
 Tensor scaled_frequencies(const DecoderConfig& config);
 
-/// Throws Error if the scaling is not valid.
-void check_rope(const RopeScaling& scaling);
-
+/// Throws Error if the config's scaling is not valid.
+void check_rope(const DecoderConfig& config);
 /// Throws Error unless layers without biases can have the heads, angles and windows of the config.
 void check_rotary(const DecoderConfig& config);
+
 /// A decoder of blocks that have an `attn`.
 template <class Block>
 class RotaryDecoder final : public BlockDecoder<Block> {

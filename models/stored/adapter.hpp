@@ -1,5 +1,5 @@
 // Adapters (nn::LoRA) of a decoder in the files of PEFT: adapter_config.json, which names the folder of
-// the base model, and adapter_model.safetensors. Private to models, train and tools. Stateless.
+// the base model, and adapter_model.safetensors. Not installed. Stateless.
 #pragma once
 
 #include <filesystem>

@@ -28,6 +28,7 @@ using ConfigFields = std::vector<ConfigField<S>>;
 /// vocab_size and the sizes with these keys (n_head: null leaves it out), then `more`.
 ConfigFields<DecoderConfig> size_fields(const char* block_size, const char* n_embd, const char* n_layer,
                                         const char* n_head, const ConfigFields<DecoderConfig>& more);
+
 /// An object of a file. Members that nobody asked for are refused at the end, unless they are harmless.
 class ConfigReader {
  public:

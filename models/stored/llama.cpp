@@ -65,7 +65,7 @@ DecoderConfig read_llama_config(ConfigReader& root) {
   const bool is_qwen3 = type == "qwen3";
   DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = is_qwen3, .tie_word_embeddings = false};
   if (is_qwen3) config.attention.head_dim = 128;
-  read_rotary(root, is_qwen3, nullptr, config);
+  read_rotary(root, /*needs_kv_heads=*/type != "llama", nullptr, config);
   root.read<AttentionVariant>({{"attention_bias", &AttentionVariant::qkv_bias}}, config.attention);
   if (type == "qwen2") config.attention.qkv_bias = true;  // whatever the field says, as in transformers
   config.attention.projection_bias = config.attention.qkv_bias && type != "qwen2";

@@ -83,16 +83,19 @@ std::string config_place(const files::FolderSnapshot& folder) {
 /// The folders of the members of an ensemble; empty if the folder has one model.
 std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& folder) {
   const files::Json json(config_text(folder), "load_config", config_place(folder));
-  const std::optional<files::Field> type = json.root().find("model_type");
+  ConfigReader root(json.root());
+  const std::optional<files::Field> type = root.find("model_type");
   std::vector<std::filesystem::path> members;
   if (!type || type->shown() != concat("'", kEnsemble, "'")) return members;
-  for (const files::Field& item : json.root().at(kMembers).items()) {
+  for (const files::Field& item : root.at(kMembers).items()) {
     const std::filesystem::path member(item.text());
     if (member.empty() || member.is_absolute() || *member.lexically_normal().begin() == "..")
       item.refuse("must be a folder inside that of config.json, got ", item.shown(), ".");
     members.push_back(folder.folder() / member);
   }
-  if (members.empty()) json.root().at(kMembers).refuse("must name at least one folder, got none.");
+  if (members.empty()) root.at(kMembers).refuse("must name at least one folder, got none.");
+  (void)root.find("gradus_version");
+  root.finish();
   return members;
 }
 

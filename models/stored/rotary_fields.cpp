@@ -107,7 +107,7 @@ void read_rotary(ConfigReader& root, bool needs_kv_heads, const char* kind, Deco
   root.read(kRotaryFields, to);
   root.read(kAttention, to.attention);
   read_rope(root, to, kind);
-  if (needs_kv_heads) (void)root.at("num_key_value_heads").integer(1);
+  if (needs_kv_heads) (void)root.at("num_key_value_heads");
 }
 
 }  // namespace gradus::models

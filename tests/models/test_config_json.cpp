@@ -109,15 +109,18 @@ TEST_CASE("what a config leaves out is what transformers takes") {
   CHECK(read(newer).rope_theta == 5e5);
 
   json qwen3 = llama();
-  qwen3["model_type"] = "qwen3";
-  CHECK_THROWS_WITH(read(qwen3), "[load_config] f must have a field 'num_key_value_heads'.");
+  for (const char* type : {"mistral", "qwen2", "qwen3"}) {  // of which transformers assumes 8 and 32
+    qwen3["model_type"] = type;
+    CHECK_THROWS_WITH(read(qwen3), "[load_config] f must have a field 'num_key_value_heads'.");
+  }
   qwen3["num_key_value_heads"] = 2;
   CHECK(read(qwen3).attention.head_dim == 128);
   qwen3["hidden_size"] = 512;
   CHECK(read(qwen3).qk_norm);
   // MistralConfig, Qwen2Config and Qwen3Config have sliding_window=4096.
   for (json mistral = llama(); const int64_t context : {4096, 8192}) {
-    mistral.merge_patch({{"model_type", "mistral"}, {"max_position_embeddings", context}});
+    mistral.merge_patch(
+        {{"model_type", "mistral"}, {"num_key_value_heads", 2}, {"max_position_embeddings", context}});
     CHECK(read(mistral).attention.window == (context > 4096 ? 4096 : 0));
     qwen3.merge_patch(
         {{"max_position_embeddings", context}, {"use_sliding_window", true}, {"max_window_layers", 1}});
@@ -254,8 +257,9 @@ const Bad kBadLlamas[] = {
     {R"({"rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}})",
      "rope_scaling, type must be the rope_type, 'linear', got 'dynamic'."},
     {R"({"rope_scaling": {"type": "linear", "factor": 0.5}})",
-     "rope_scaling must have a factor of at least 1, the original context length, and ordered "
-     "limits, got linear with factor 0.5."},
+     "rope_scaling must have a factor of at least 1, the original context length, limits that rise"},
+    {R"({"rope_theta": 1.0, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}})",
+     "for yarn a rope_theta above 1, got yarn with factor 4, length 8"},
     {R"({"rope_scaling": {"type": "linear", "factor": 2.0, "beta_fast": 3}})",
      "rope_scaling, beta_fast is not read and may change the meaning; it must be left out, got 3."},
     {R"({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}})",

@@ -131,6 +131,8 @@ TEST_CASE("memory of a llama has gate, up and their product, and what norms of q
   CHECK(training_memory(config, 6).activations == 4 * 30 * (without + 3 * (4 + 2)));
   // For each of 5 tokens keys and values of each layer, and 2 vectors and the MLP's on their way.
   CHECK(generation_memory(config, 5, 5).activations == 4 * (5 * (2 * 2 * 3 + 2 * 4 + 3 * 8) + 7));
+  config.n_member = 3;  // which have states and logits of their own
+  CHECK(generation_memory(config, 5, 5).activations == 4 * (5 * (2 * 4 + 3 * 8) + 3 * (5 * 2 * 2 * 3 + 7)));
 }
 
 TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {

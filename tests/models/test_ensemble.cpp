@@ -1,4 +1,6 @@
 // Ensembles: the mean of the probabilities of their members.
+#include <fstream>
+
 #include "autograd/compare.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/models/generate.hpp"
@@ -96,6 +98,9 @@ TEST_CASE("members that are not models of one config inside the folder are refus
     CHECK(error({"a", outside}) == concat("[load_config] ", folder,
                                           "/config.json: members[1] must be a folder ",
                                           "inside that of config.json, got '", outside, "'."));
+  std::ofstream(saved.folder / "config.json")
+      << R"({"model_type": "gradus_ensemble", "members": ["a"], "weights": [1]})";
+  CHECK_HAS(error_of([&] { load_config(saved.folder.path()); }), "weights is not read and may change");
   CHECK(error({}) ==
         concat("[load_config] ", folder, "/config.json: members must name at least one folder, got none."));
   CHECK(error({"a", "d"}).find(folder + "/d/config.json") != std::string::npos);
