@@ -86,7 +86,7 @@ void check_usual_attention(const DecoderConfig& config);
 int64_t swiglu_inner(int64_t n_embd);
 /// A value of Architecture::describe, for decoders with a SwiGLU.
 std::string describe_with_inner(const DecoderConfig& config);
-/// "4 layers, 4 heads, 4 of keys, 128 wide, block 128".
+/// "4 layers, 4 heads, 4 key/value heads, 128 wide, block 128".
 std::string sizes(const DecoderConfig& config);
 
 }  // namespace gradus::models

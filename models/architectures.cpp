@@ -109,7 +109,7 @@ std::string sizes(const DecoderConfig& config) {
   const Positions positions = architecture(config.arch).positions;
   std::string text = concat(config.n_layer, " layers, ");
   if (positions != Positions::recurrent) text += concat(config.n_head, " heads, ");
-  if (positions == Positions::rotary) text += concat(config.kv_heads(), " of keys, ");
+  if (positions == Positions::rotary) text += concat(config.kv_heads(), " key/value heads, ");
   return concat(text, config.n_embd, " wide, block ", config.block_size);
 }
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "gradus/autograd/tensor/tiles.hpp"
+#include "gradus/autograd/tensor/quantized_types.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/models/stored/pretrained.hpp"

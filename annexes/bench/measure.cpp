@@ -16,7 +16,7 @@
 #include "gradus/autograd/kernels/machine_peak.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/autograd/tensor/tiles.hpp"
+#include "gradus/autograd/tensor/quantized_types.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 
 namespace gradus {
 namespace {

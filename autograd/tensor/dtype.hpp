@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "gradus/autograd/tensor/tiles.hpp"
+#include "gradus/autograd/tensor/quantized_types.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/tensor/tiles.hpp"
+#include "gradus/autograd/tensor/quantized_types.hpp"
 
 namespace gradus {
 

@@ -91,7 +91,7 @@ bad include_order models/a.hpp '#include "../train/trainer.hpp"\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
-printf 'file(READ annexes/pages/page.html page)\n' >"$tree/nn/CMakeLists.txt"
+printf 'file(READ annexes/pages/frame.html page)\n' >"$tree/nn/CMakeLists.txt"
 fails '*the main house is built without annexes*' "$here/include_order.sh" "$tree"
 rm "$tree/nn/CMakeLists.txt"
 bad include_order train/a.cpp '#include "gradus/annexes/bench/measure.hpp"\n'

@@ -1,4 +1,5 @@
-// Products with weights of 8 or 4 bits, in tiles (autograd/tensor/tiles.hpp); formats.hpp has their types.
+// Products with weights of 8 or 4 bits, in tiles (autograd/tensor/quantized_types.hpp); formats.hpp has their
+// types.
 #pragma once
 
 #include "gradus/autograd/kernels/fast/fast_kernels.hpp"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/annexes/formats/export/encodings.hpp"
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/folder.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 
 namespace gradus::pages {
 namespace {
@@ -100,7 +100,8 @@ std::string text_page(const TextPage& page) {
   const auto dumped = [&data] { return data.dump(-1, ' ', false, TextJson::error_handler_t::replace); };
   data["shown"] = shown_tokens(look, std::ssize(dumped()));
   data["heads"] = heads_json(look, data["shown"]);
-  return html({.verb = "look", .title = page.title, .data = dumped(), .scripts = {embedded_file("look.js")}});
+  return html(
+      {.verb = "look", .title = page.title, .data = dumped(), .scripts = {embedded_file("look/look.js")}});
 }
 
 }  // namespace gradus::pages

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/pages/report/paired_difference.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -269,7 +269,7 @@ std::string report_html(const std::string& title, std::string json) {
   return html({.verb = "report",
                .title = title + " – gradus",
                .data = std::move(json),
-               .scripts = {embedded_file("uplot/uPlot.iife.min.js"), embedded_file("report.js")},
+               .scripts = {embedded_file("uplot/uPlot.iife.min.js"), embedded_file("report/report.js")},
                .styles = {embedded_file("uplot/uPlot.min.css")}});
 }
 

@@ -1,5 +1,5 @@
 // join_pages() lets `train` write report.html.
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/pages/report/report.hpp"
 #include "gradus/cli/program/annexes.hpp"
 

@@ -1,6 +1,6 @@
 // join_pages_full() lets `gradcheck --html` write its page.
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/pages/graph_html.hpp"
-#include "gradus/annexes/pages/page.hpp"
 #include "gradus/cli/program/annexes.hpp"
 
 namespace gradus::cli {

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <memory>
 
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/shell.hpp"
 #include "gradus/cli/program/text_output.hpp"

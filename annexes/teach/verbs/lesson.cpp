@@ -7,7 +7,7 @@
 #include <memory>
 #include <sstream>
 
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/teach/lesson_page.hpp"
 #include "gradus/annexes/teach/lessons.hpp"
 #include "gradus/autograd/graph/record.hpp"

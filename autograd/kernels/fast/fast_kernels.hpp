@@ -30,7 +30,7 @@ struct FloatKernels {
   void (*mirror)(int64_t m, T* c) = nullptr;                   ///< see gemm.hpp
 };
 
-/// The kernels of one type of weights in tiles (tensor/tiles.hpp).
+/// The kernels of one type of weights in tiles (tensor/quantized_types.hpp).
 struct TileKernels {
   /// Quantizes a matrix x (rows, k). NaN becomes 0; scales are at most 65504.
   void (*from_floats)(int64_t rows, int64_t k, void* tiles, const float* x);

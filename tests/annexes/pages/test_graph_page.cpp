@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/pages/graph_html.hpp"
-#include "gradus/annexes/pages/page.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"

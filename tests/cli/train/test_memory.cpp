@@ -92,7 +92,7 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
   const Outcome nano = must("info --preset nano");
   CHECK_HAS(nano.out, "4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters");
   CHECK_HAS(nano.out, "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB");
-  CHECK_HAS(call("info --preset mini").out, "4 of keys", "block 128", "norms of queries and keys",
+  CHECK_HAS(call("info --preset mini").out, "4 key/value heads", "block 128", "norms of queries and keys",
             "parameters 3.3 MB, gradients 3.3 MB, moments 3.3 MB, update ");  // of Muon
   const Outcome gpt2 = call("info --preset gpt2 --vocab 50257 --batch 1");
   CHECK_HAS(gpt2.out, "124,439,808 parameters", "on batches of 1: parameters 497.8 MB");

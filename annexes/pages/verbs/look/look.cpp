@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 
+#include "gradus/annexes/pages/frame.hpp"
 #include "gradus/annexes/pages/look/look.hpp"
-#include "gradus/annexes/pages/page.hpp"
 #include "gradus/annexes/pages/verbs/look/print.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/cli/program/flags.hpp"

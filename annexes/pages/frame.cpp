@@ -1,4 +1,4 @@
-#include "gradus/annexes/pages/page.hpp"
+#include "gradus/annexes/pages/frame.hpp"
 
 #include "gradus/files/error.hpp"
 
@@ -26,7 +26,7 @@ std::string all_of(const std::vector<std::string_view>& texts) {
 }  // namespace
 
 std::string html(const Page& page) {
-  return filled(embedded_file("page.html"), [&](std::string_view name) {
+  return filled(embedded_file("frame.html"), [&](std::string_view name) {
     if (name == "verb") return std::string(page.verb);
     if (name == "title") return escaped_html(page.title);
     if (name == "data") return escaped_json(page.data);
@@ -36,7 +36,7 @@ std::string html(const Page& page) {
 }
 
 std::function<bool(std::string_view)> is_page_of(std::string_view verb) {
-  const std::string_view page = embedded_file("page.html");
+  const std::string_view page = embedded_file("frame.html");
   const std::string begin = concat(page.substr(0, page.find("{{")), verb, '"');
   return [begin](std::string_view beginning) { return beginning.starts_with(begin); };
 }
