@@ -49,7 +49,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} needs a method forward()")
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         hooks = vars(self).get("_hooks")
@@ -418,7 +418,7 @@ def _member(core: Any, name: str, owner: str) -> Any:
         return _Path(core, name)
     if name in ("bias", "weight", "in_proj_bias"):
         return None
-    raise AttributeError(f"{owner} has no attribute {name!r}")
+    raise AttributeError(f"{owner!r} object has no attribute {name!r}")
 
 
 def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:

@@ -39,7 +39,7 @@ class Optimizer:
         options = {**dict(zip(self._places, args)), **options}
         lr = self._lr if lr is None else lr
         self.defaults = {**lr, **options} if isinstance(lr, dict) else {"lr": lr, **self._defaults, **options}  # a dictionary of one's own
-        self.state: dict[Any, dict[str, Any]] = collections.defaultdict(dict)  # of classes of one's own
+        self._own: dict[Any, dict[str, Any]] = collections.defaultdict(dict)  # what classes of one's own keep
         self.param_groups: list[dict[str, Any]] = []
         self._decay_vectors = decay_vectors
         self._parts: list[tuple[dict[str, float], Any, Any]] = []  # with their options and parameters
@@ -98,11 +98,19 @@ class Optimizer:
             for parameter in group["params"]:
                 parameter.grad = None
 
+    @property
+    def state(self) -> dict[Any, dict[str, Any]]:
+        """The buffers of each parameter that has been updated."""
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        for i, its in self.state_dict()["state"].items() if self._kind else ():
+            self._own[parameters[i]].update(its)
+        return self._own
+
     def state_dict(self) -> dict[str, Any]:
         """PyTorch's: "state" has the buffers of each parameter by its number, "param_groups" the options and the numbers."""
         parameters = [p for group in self.param_groups for p in group["params"]]
         numbers = {id(p): i for i, p in enumerate(parameters)}
-        state = {numbers[id(p)]: dict(its) for p, its in self.state.items()}
+        state = {numbers[id(p)]: dict(its) for p, its in self._own.items()}
         for group, (start, flat, names) in zip(self.param_groups, self._buffers()):
             steps = int(flat.pop("steps"))
             for key, value in flat.items():
@@ -126,8 +134,8 @@ class Optimizer:
             raise Error("[optimizer] the state must be of as many groups and parameters, got others.")
         if not self._kind:
             parameters = [p for group in self.param_groups for p in group["params"]]
-            self.state.clear()
-            self.state.update({parameters[i]: dict(its) for i, its in given.items()})
+            self._own.clear()
+            self._own.update({parameters[i]: dict(its) for i, its in given.items()})
         for (_, part, _), (start, flat, names) in zip(self._parts, self._buffers()):
             steps = [int(given[start + i].get("step", 1)) if start + i in given else 0 for i in range(len(names))]
             for key, value in flat.items():

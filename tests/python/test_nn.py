@@ -86,7 +86,7 @@ class Modules(unittest.TestCase):
         self.assertAlmostEqual(layer(gradus.ones(1, 2)).sum().item(), 6 + layer.bias.sum().item(), places=5)
         with self.assertRaisesRegex(Error, r"must have 2 dimensions, got shape \(3\)|got shape \(3,\)"):
             layer.weight = nn.Parameter(gradus.ones(3))
-        with self.assertRaisesRegex(AttributeError, "Linear has no attribute 'gain'"):
+        with self.assertRaisesRegex(AttributeError, "'Linear' object has no attribute 'gain'"):
             layer.gain
         attention = nn.MultiHeadAttention(4, 2)
         self.assertEqual(attention.c_attn.weight.shape, (12, 4))

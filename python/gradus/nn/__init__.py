@@ -86,7 +86,7 @@ def _embed(self: Any, input: Tensor) -> Any:
 def _normalize(self: Any, input: Tensor) -> Any:
     if self.elementwise_affine:
         return _normed(self, input)
-    return functional.layer_norm(input, _sizes(self.normalized_shape), eps=self.eps)
+    return functional.layer_norm(input, self.normalized_shape, eps=self.eps)
 
 
 def _from_pretrained(cls: Any, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
@@ -111,6 +111,7 @@ def _reset_linear(self: Any) -> None:
 
 
 globals()["Embedding"].forward, globals()["LayerNorm"].forward = _embed, _normalize
+globals()["LayerNorm"].normalized_shape = property(lambda self: _sizes(self._options["normalized_shape"]))
 globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
 globals()["Embedding"].reset_parameters, globals()["Linear"].reset_parameters = _reset_rows, _reset_linear
 

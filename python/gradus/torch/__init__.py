@@ -163,10 +163,16 @@ class Generator(gradus.Generator):
 
     def __init__(self, device: Any = "cpu") -> None:
         super().__init__(0, "torch")
+        self._seed = 67280421310721  # PyTorch's
+
+    def initial_seed(self) -> builtins.int:
+        """The seed of its last manual_seed()."""
+        return self._seed
 
     def manual_seed(self, seed: builtins.int) -> Generator:
         """Starts anew. Returns itself."""
-        self._become(gradus.Generator(builtins.int(seed) % 2**32, "torch"))
+        self._seed = builtins.int(seed)
+        self._become(gradus.Generator(self._seed % 2**32, "torch"))
         return self
 
 

@@ -117,3 +117,12 @@ for make in (lambda o: schedules.LinearLR(o, 0.1, total_iters=4), lambda o: sche
         rates.append(round(optimizer.param_groups[0]["lr"], 8))
         scheduler.step()
     print(rates, [round(rate, 8) for rate in scheduler.get_last_lr()])
+
+# What an optimizer keeps of each parameter.
+p = torch.nn.Parameter(torch.ones(3))
+adam = torch.optim.Adam([p], lr=0.1)
+print(len(adam.state))
+p.sum().backward()
+adam.step()
+print(list(adam.state[p]), adam.state[p]["step"], adam.state[p]["exp_avg"], len(adam.state), p in adam.state)
+print(torch.nn.LayerNorm(8).normalized_shape, torch.Generator().manual_seed(7).initial_seed())
