@@ -34,7 +34,7 @@ class MinGRUBlock : public nn::Module {
 
   Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& /*starts*/) const {
     return residual_block(
-        *this, x, [&](const Tensor& r) { return drop(min_gru(input_layernorm(r)), dropout); },
+        *this, x, [&](const Tensor& r) { return drop(min_gru(input_layernorm(r), {}, dropout), dropout); },
         [&](const Tensor& r) { return mlp(post_layernorm(r), dropout); });
   }
   /// Updates `hidden`, the minGRU's state.

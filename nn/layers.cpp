@@ -132,10 +132,10 @@ Tensor SwiGLU::project(const Tensor& x, Generator* dropout) const {
 MinGRU::MinGRU(int64_t input_size, int64_t hidden_size, Generator& generator)
     : linear_z(input_size, hidden_size, generator), linear_h(input_size, hidden_size, generator) {}
 
-Tensor MinGRU::operator()(const Tensor& x, const Tensor& h_0) const {
+Tensor MinGRU::operator()(const Tensor& x, const Tensor& h_0, Generator* dropout) const {
   if (!x.defined() || x.dim() != 3)
     fail("min_gru", "x must be of shape (B, T, C), got ", x.defined() ? x.shape() : Shape(), ".");
-  const Tensor z = sigmoid(linear_z(x)), keep = 1.0 - z, update = z * linear_h(x);
+  const Tensor z = sigmoid(linear_z(x, dropout)), keep = 1.0 - z, update = z * linear_h(x, dropout);
   if (!h_0.defined()) return output(linear_recurrence(keep, update, 1));
   const int64_t batch = x.size(0), length = x.size(1), hidden = linear_h.weight.size(0);
   if (h_0.shape() != Shape{batch, hidden})

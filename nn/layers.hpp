@@ -222,7 +222,8 @@ class MinGRU : public Module {
 
   /// (B, T, C) -> (B, T, H). h_0 (B, H) is the state before the first time step; undefined: zeros. To decode,
   /// call with T = 1 and the state that the call before returned.
-  Tensor operator()(const Tensor& x, const Tensor& h_0 = {}) const;
+  /// `dropout` is for adapters.
+  Tensor operator()(const Tensor& x, const Tensor& h_0 = {}, Generator* dropout = nullptr) const;
   void visit(Visitor& v) override { v("linear_z", linear_z)("linear_h", linear_h); }
 
   Linear linear_z;  ///< C -> H, the gate

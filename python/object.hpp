@@ -59,9 +59,10 @@ PyObject* wrap(Tensor tensor, PyTypeObject* type = registered().tensor);
 void set_requires_grad(PyObject* self, bool on);
 /// Makes `self` the result of an operation in place. Values are overwritten if nothing is recorded. Else the
 /// object becomes that of the result; its base gets the values, too, and its views, and those of its base,
-/// are made anew. Throws Error for a leaf that requires gradients, for another shape or dtype, and for a view
-/// that gradients cannot follow.
-void become(PyObject* self, const Tensor& result, const char* op);
+/// are made anew. A detached tensor's memory takes the values, as that of one without gradients does if it
+/// `is_written`, by an operation whose rule does not need the old values. Throws Error for a leaf that
+/// requires gradients, for another shape or dtype, and for a view that gradients cannot follow.
+void become(PyObject* self, const Tensor& result, const char* op, bool is_written = false);
 /// Makes `view` one of `base` if both are tensors that share their storage. Gradients reach it unless it is
 /// detached, or nothing is recorded now.
 void note_view(PyObject* view, PyObject* base, bool is_detached);

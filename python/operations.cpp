@@ -144,7 +144,7 @@ void write(py::handle self, T from, const char* op) {
   const Tensor value = from.to(x.dtype()).expand(x.shape()) * 1.0;
   const auto no_gradient = [](T gy) { return gy * 0.0; };
   become(self.ptr(), from.requires_grad() ? value : record(OpName::custom("flat"), value, {{x, no_gradient}}),
-         op);
+         op, /*is_written=*/true);
 }
 
 // The tensor becomes one on the values of another, which it shares if they are packed and of its dtype.
@@ -153,6 +153,9 @@ void set_data(py::handle self, T from) {
   if (!from.defined() || from.shape() != x.shape())
     fail("data", "needs values of shape ", x.shape(), ", got ",
          from.defined() ? concat(from.shape()) : "none", ".");
+  if (is_floating(x.dtype()) && is_floating(from.dtype()) && x.dtype() != from.dtype())
+    fail("data", "needs ", name(x.dtype()), " values, got ", name(from.dtype()),
+         ". Hint: convert the module or the tensor.");
   const Tensor values = from.detach().to(x.dtype()).contiguous();
   for (autograd::TensorImpl* const impl : {x.impl(), x.impl()->alias.get()}) {
     if (!impl) continue;

@@ -81,7 +81,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     part.copy_(fitted(given, part));
     return;
   }
-  become(self, with_values(x, at, given), "setitem");
+  become(self, with_values(x, at, given), "setitem", /*is_written=*/true);
   if (is_recorded && !reinterpret_cast<TensorObject*>(self)->base)
     reinterpret_cast<TensorObject*>(self)->grad_fn = at.has_tensors ? "IndexPutBackward0" : "CopySlices";
 }

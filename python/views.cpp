@@ -67,7 +67,7 @@ void forget_views(TensorObject* object) {
   if (!object->is_detached) Py_DECREF(base);
 }
 
-void become(PyObject* self, const Tensor& computed, const char* op) {
+void become(PyObject* self, const Tensor& computed, const char* op, bool is_written) {
   auto* const object = reinterpret_cast<TensorObject*>(self);
   Tensor& x = object->tensor;
   const bool is_converted = is_floating(x.dtype()) && is_floating(computed.dtype());
@@ -76,12 +76,19 @@ void become(PyObject* self, const Tensor& computed, const char* op) {
     fail(op, "the result must be ", name(x.dtype()), " ", x.shape(),
          " as the tensor that it is written into, got ", name(result.dtype()), " ", result.shape(), ".");
   if (!grad_enabled() || (!x.requires_grad() && !result.requires_grad())) return x.copy_(result);
+  const bool shares_values = !x.requires_grad();  // with whoever has its memory, as of x.data and of arrays
+  if (object->is_detached && shares_values) {
+    x.detach().copy_(result.detach());
+    x = record(OpName::custom(op), x.detach(), {{result, [](const Tensor& gy) { return gy; }}});
+    return;
+  }
   TensorObject* const base = object->base ? object->base : object;
   if (is_trained_leaf(x) || is_trained_leaf(base->tensor))
     fail(op,
          "a leaf that requires a gradient must not change in place. Hint: with gradus.no_grad(), or detach() "
          "it.");
   if (!object->base && object->views.empty()) {
+    if (shares_values && is_written) x.detach().copy_(result.detach());
     forget_leaf(object);
     object->grad_fn = nullptr;
     x = result;

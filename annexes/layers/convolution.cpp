@@ -52,8 +52,9 @@ Tensor Convolution<dims>::operator()(const Tensor& x) const {
   ConvOptions options{options_.stride, options_.padding, options_.dilation, options_.groups};
   Tensor in = x;
   const bool same = options_.padding.mode == "same";
+  const bool has_steps = std::ranges::any_of(options_.stride.values, [](int64_t n) { return n != 1; });
   if (options_.padding_mode != PaddingMode::zeros && x.defined() && x.dim() > dims &&
-      (same || options_.padding.mode.empty())) {
+      (same || options_.padding.mode.empty()) && !(same && has_steps)) {  // which conv refuses
     const auto dilation = per_dim("conv", "dilation", options_.dilation, dims, 1, 1);
     const auto padding =
         per_dim("conv", "padding", same ? autograd::Padding(0) : options_.padding, dims, 0, 0);

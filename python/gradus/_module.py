@@ -137,7 +137,7 @@ class Module:
             yield from ((f"{prefix}.{name}" if prefix else name, buffer) for name, buffer in module._own_buffers())
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
-        found = [(name, getattr(self, name)) for name in vars(self).get("_buffers", {})]
+        found = [(name, getattr(self, name, None)) for name in vars(self).get("_buffers", {})]
         return [(name, buffer) for name, buffer in found if buffer is not None]
 
     def buffers(self) -> Iterator[Tensor]:

@@ -107,8 +107,12 @@ const std::map<std::string_view, std::string_view> kWords = {
 
 std::string name_of_words(const pairs::Rules& rules) {
   std::string expressions;
-  for (const pairs::Split& split : rules.splits)
+  for (const pairs::Split& split : rules.splits) {
+    if (split.behavior == pairs::Split::Behavior::merged_with_previous)
+      fail("export", "the pre_tokenizer must have no MergedWithPrevious, which llama.cpp has not, got ",
+           files::in_quotes(split.expression), ".");
     expressions += concat(expressions.empty() ? "" : " ", split.pattern ? split.expression : "words");
+  }
   const auto name = kWords.find(expressions);
   if (name == kWords.end())
     fail("export", "the pre_tokenizer must be one that llama.cpp has a name for, got ",
@@ -198,8 +202,11 @@ Keys of_pairs(const data::Tokenizer& tokenizer) {
 /// A token that ends a text, which llama.cpp needs for pairs.
 int32_t end_of_text(const data::Tokenizer& tokenizer) {
   if (const std::vector<int32_t> eos = tokenizer.eos(); !eos.empty()) return eos.front();
-  const std::vector<int32_t> specials = tokenizer.special_tokens();
-  return specials.empty() ? tokenizer.encode("\xFF").front() : specials.back();
+  if (const std::vector<int32_t> specials = tokenizer.special_tokens(); !specials.empty())
+    return specials.back();
+  const std::vector<int32_t> bytes = tokenizer.encode("\xFF");
+  if (bytes.empty()) fail("export", "the tokenizer must have a token that may end a text, got none.");
+  return bytes.front();
 }
 
 }  // namespace

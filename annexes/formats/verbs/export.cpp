@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "gradus/annexes/formats/export/export.hpp"
 #include "gradus/cli/program/flags.hpp"
@@ -154,6 +155,17 @@ bool is_unused(const fs::path& out) {
   return is_free(out) || (fs::exists(out / "config.json.tmp") && !fs::exists(out / "config.json"));
 }
 
+/// The base's config.json, with the dtype of numbers that were converted to float32.
+std::string merged_config(const models::Decoder& model, const files::FolderSnapshot& base,
+                          bool is_converted) {
+  if (!base.has(models::kConfig)) return models::to_json(model.config());
+  if (!is_converted) return base.text(models::kConfig);
+  auto json = nlohmann::ordered_json::parse(base.text(models::kConfig));
+  for (const char* key : {"dtype", "torch_dtype"})
+    if (json.contains(key)) json[key] = "float32";
+  return json.dump(2) + "\n";
+}
+
 void write_merged(const std::string& out, const models::Decoder& model, const files::FolderSnapshot& base) {
   nn::StateDict state = models::stored_state(model);
   const nn::TensorFolder stored(base, nn::SafetensorsFile::Compared::header);
@@ -169,9 +181,7 @@ void write_merged(const std::string& out, const models::Decoder& model, const fi
   for (const char* other : kOthers)
     if (base.has(other)) update.write(other, base.text(other));
   nn::save_safetensors(update, nn::kTensorFile, state);
-  update.write("config.json", base.has("config.json") && (is_half || all_are("F32"))
-                                  ? base.text("config.json")
-                                  : models::to_json(model.config()));
+  update.write(models::kConfig, merged_config(model, base, /*is_converted=*/!is_half && !all_are("F32")));
   update.commit_without_list();
 }
 

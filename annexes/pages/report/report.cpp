@@ -124,7 +124,10 @@ double final_loss(const LoggedRun& run) {
     return end->second[0];
   const auto losses = run.evaluations().find("val_loss");
   if (losses == run.evaluations().end()) return std::nan("");
-  return *std::min_element(losses->second.begin(), losses->second.end());
+  double least = std::nan("");
+  for (const double loss : losses->second)
+    if (std::isfinite(loss) && !(loss >= least)) least = loss;
+  return least;
 }
 
 Json run_json(const LoggedRun& run, size_t points) {
@@ -194,17 +197,19 @@ Json rows_of(Json& runs, const std::vector<std::string>& keys) {
     rows[row]["runs"].push_back(i);
     runs[i]["row"] = row;
   }
+  // By the seed, of which there may be several runs.
   const auto losses_by_seed = [&](const Json& row) {
-    std::map<int64_t, double> losses;
+    std::map<std::pair<std::string, int>, double> losses;
+    std::map<std::string, int> count;
     for (const Json& i : row["runs"]) {
       const Json& run = runs[i.get<size_t>()];
-      if (run["final_loss"].is_number())
-        losses[run["settings"].value("seed", int64_t{0})] = run["final_loss"];
+      const std::string seed = run["settings"].value("seed", Json(0)).dump();
+      if (run["final_loss"].is_number()) losses[{seed, count[seed]++}] = run["final_loss"];
     }
     return losses;
   };
   for (Json& row : rows) {
-    const std::map<int64_t, double> losses = losses_by_seed(row);
+    const auto losses = losses_by_seed(row);
     std::vector<double> first, own;
     double sum = 0, squares = 0;
     for (const auto& [seed, loss] : losses) sum += loss;

@@ -103,8 +103,8 @@ function compact(x) {
 // The mean of the validation losses of a row's runs at the steps that all of them have, with standard errors.
 function meanOfRow(row, axis) {
   const runs = row.runs.map((i) => data.runs[i]).filter((run) => hasValues(run.evaluations.val_loss));
-  const shared = (runs[0]?.evaluations.step ?? []).filter((step) => runs.every((run) => run.evaluations.step.includes(step)));
   const at = (run, step) => run.evaluations.step.indexOf(step);
+  const shared = (runs[0]?.evaluations.step ?? []).filter((step) => runs.every((run) => (run.evaluations.val_loss[at(run, step)] ?? null) !== null));
   const line = { x: [], y: [], band: [[], []] };
   for (const step of shared) {
     const losses = runs.map((run) => run.evaluations.val_loss[at(run, step)]);
@@ -281,7 +281,10 @@ function summary(run) {
   return element("dl", { class: "facts" }, cells.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))));
 }
 
-const median = (values) => [...values].filter((x) => x !== null).sort((a, b) => a - b)[Math.floor(values.length / 2)];
+function median(values) {
+  const known = values.filter((x) => x !== null).sort((a, b) => a - b);
+  return known[Math.floor(known.length / 2)];
+}
 
 // What the reader chose and sees.
 const seen = () => ({ state, focused: document.activeElement?.id, top: scrollY, open: [...document.querySelectorAll("details")].map((d) => d.open) });

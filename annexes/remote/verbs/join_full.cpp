@@ -118,6 +118,7 @@ class RemoteOp {
     const json answer = ask({{"ask", "description"}});
     bool valid = true;
     const auto shape = [&](const json& sizes) {
+      for (const json& size : sizes) valid = valid && size.is_number_integer();
       const Shape s(sizes.get<std::vector<int64_t>>());
       int64_t elements = 1;
       for (const int64_t n : s) {
@@ -128,12 +129,16 @@ class RemoteOp {
     };
     try {
       name = answer.at("name").get<std::string>();
+      valid = valid && answer.value("order", json(1)).is_number_integer();
       order = answer.value("order", 1);
       output_ = shape(answer.at("output"));
       for (const json& input : answer.at("inputs")) {
         const double low = input.value("low", -kInfinity), high = input.value("high", kInfinity);
         inputs_.push_back({shape(input.at("shape")), low, high});
-        valid = valid && low < high && std::isfinite(low) == std::isfinite(high);
+        valid = valid && low < high && std::isfinite(low) == std::isfinite(high) &&
+                std::isfinite(high - low) == std::isfinite(low);
+        for (const auto& [key, of] : input.items())
+          valid = valid && (key == "shape" || key == "low" || key == "high");
       }
     } catch (const std::exception&) {  // of the parser, or of Shape
       valid = false;

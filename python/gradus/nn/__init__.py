@@ -63,7 +63,7 @@ _FORMS: dict[str, Any] = {
     "MultiheadAttention": _attention, "TransformerEncoderLayer": lambda options: _block(options, ("self_attn",)),
     "TransformerDecoderLayer": lambda options: _block(options, ("self_attn", "multihead_attn")),
     "Linear": "in_features={in_features}, out_features={out_features}, bias={bias}",
-    "Dropout": "p={p}, inplace=False",
+    "Dropout": "p={p}, inplace={inplace}",
     "LayerNorm": _norm, "RMSNorm": _norm,
     "BatchNorm1d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
     "BatchNorm2d": "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats=True",
@@ -75,12 +75,16 @@ for _name in dir(_core.layers):
         globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
 
 
-_row, _normed = globals()["Embedding"].forward, globals()["LayerNorm"].forward
+_row, _normed, _dropped = globals()["Embedding"].forward, globals()["LayerNorm"].forward, globals()["Dropout"].forward
 
 
 def _embed(self: Any, input: Tensor) -> Any:
     padding = self._options["padding_idx"]
     return _row(self, input) if padding is None else functional.embedding(input, self.weight, padding % self.num_embeddings)
+
+
+def _drop(self: Any, input: Tensor) -> Any:
+    return input.copy_(_dropped(self, input)) if self.inplace else _dropped(self, input)
 
 
 def _normalize(self: Any, input: Tensor) -> Any:
@@ -110,7 +114,7 @@ def _reset_linear(self: Any) -> None:
         init.uniform_(self.bias, -1 / math.sqrt(self.in_features), 1 / math.sqrt(self.in_features))
 
 
-globals()["Embedding"].forward, globals()["LayerNorm"].forward = _embed, _normalize
+globals()["Embedding"].forward, globals()["LayerNorm"].forward, globals()["Dropout"].forward = _embed, _normalize, _drop
 globals()["LayerNorm"].normalized_shape = property(lambda self: _sizes(self._options["normalized_shape"]))
 globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
 globals()["Embedding"].reset_parameters, globals()["Linear"].reset_parameters = _reset_rows, _reset_linear

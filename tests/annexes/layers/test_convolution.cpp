@@ -193,6 +193,11 @@ TEST_CASE("layers refuse what they cannot use") {
              {.padding = "same", .dilation = int64_t{1} << 62, .padding_mode = PaddingMode::circular})(
           zeros({1, 4, 4})),
       Error);
+  CHECK_HAS(error_of([&] {
+              Conv1d(1, 1, 3, g, {.stride = 2, .padding = "same", .padding_mode = PaddingMode::reflect})(
+                  zeros({1, 1, 4}));
+            }),
+            "padding 'same' needs a stride of 1");
   CHECK(error_of([] { BatchNorm2d(2)(zeros({3, 2})); }) == "[batch_norm] needs (N, C, H, W), got (3, 2).");
   CHECK(error_of([] { BatchNorm1d(0); }) == "[batch_norm] num_features must be >= 1, got 0.");
   CHECK(error_of([] { GroupNorm(3, 4); }) ==

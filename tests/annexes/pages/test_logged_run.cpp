@@ -1,7 +1,10 @@
 // Logs of runs, as a page reads them.
 #include "gradus/annexes/pages/report/logged_run.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/compare.hpp"
+#include "gradus/annexes/pages/report/report.hpp"
 #include "temporary_folder.hpp"
 
 namespace gradus::pages::test_logged_run {
@@ -36,6 +39,26 @@ TEST_CASE("a run's losses are read from its folder or its log, whole lines only"
     CHECK(run.evaluations().at("val_loss") == std::vector<double>{2.5});
     CHECK(std::isnan(run.evaluations().at("tokens").at(0)));  // another program's log may say so
   }
+}
+
+TEST_CASE("runs of one seed are runs of one row, and losses that are no numbers are passed over") {
+  const testing::TemporaryFolder folder;
+  std::vector<LoggedRun> runs;
+  for (const char* seed : {"5", "5", "\"abc\""}) {
+    const std::filesystem::path run = folder / concat("r", runs.size());
+    std::filesystem::create_directory(run);
+    std::ofstream(run / "train.json") << R"({"steps": 3, "seed": )" << seed << "}";
+    std::ofstream log(run / "metrics.jsonl");
+    for (const char* loss : {"null", "3.0", "2.5"})
+      log << R"({"event":"eval","step":1,"val_loss":)" << (runs.empty() ? loss : "1.0") << "}\n";
+    log.close();
+    runs.push_back(read(run));
+  }
+  const auto json = nlohmann::json::parse(report_json(runs));
+  CHECK(json["runs"][0]["final_loss"] == 2.5);
+  CHECK(json["rows"].size() == 1);
+  CHECK(json["rows"][0]["seeds"] == 3);
+  CHECK(json["rows"][0]["mean"] == 1.5);
 }
 
 TEST_CASE("what is no log is refused by line") {

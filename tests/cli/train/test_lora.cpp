@@ -1,4 +1,7 @@
 // Runs that train adapters: `train --lora`, and what opens them.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "cli/program.hpp"
 #include "gradus/annexes/formats/gguf/gguf.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -88,6 +91,22 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   const Outcome further = must("train --init-from", run, "--text", base.text, "--steps 4 --out",
                                base.scratch.path("further"), "--quiet");
   CHECK(base.loss({base.scratch.path("further")}) < loss);
+}
+
+TEST_CASE("a merged model keeps the fields of its base's config, whatever the dtypes of the base") {
+  const Base base;
+  const fs::path folder = base.base, config = folder / "config.json";
+  nn::StateDict state = nn::load_safetensors(folder / "model.safetensors");
+  state.begin()->second = state.begin()->second.to(DType::bfloat16);
+  nn::save_safetensors(folder / "model.safetensors", state);
+  auto json = nlohmann::json::parse(files::read(config));
+  json.update({{"eos_token_id", 10}, {"torch_dtype", "bfloat16"}});
+  std::ofstream(config) << json;
+  fs::remove(folder / "checksums.sfv");
+  must(base.train(args("--lora 2")), "--out", base.scratch.path("run"));
+  must("export", base.scratch.path("run"), "--merge --out", base.scratch.path("merged"));
+  json["torch_dtype"] = "float32";
+  CHECK(nlohmann::json::parse(files::read(base.scratch.path("merged") + "/config.json")) == json);
 }
 
 TEST_CASE("a base model that has moved is found again") {

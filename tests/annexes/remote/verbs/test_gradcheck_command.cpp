@@ -43,6 +43,9 @@ TEST_CASE("a command that ends, hangs or prints rubbish fails in one line") {
   for (const char* wrong :
        {R"({"name":"f","inputs":[],"output":[2]})", R"({"name":"f","inputs":[{"shape":[0]}],"output":[2]})",
         R"({"name":"f","inputs":[{"shape":[2]}],"output":[2],"order":3})",
+        R"({"name":"f","inputs":[{"shape":[2.7]}],"output":[2]})",
+        R"({"name":"f","inputs":[{"shape":[2],"loww":1}],"output":[2]})",
+        R"({"name":"f","inputs":[{"shape":[2],"low":-1e308,"high":1e308}],"output":[2]})",
         R"({"name":"f","inputs":[{"shape":[2],"low":1}],"output":[2]})",
         R"({"name":"f","inputs":[{"shape":[2],"low":1,"high":1}],"output":[2]})",
         R"({"name":"f","inputs":[{"shape":[3000000000,3000000000]}],"output":[2]})"})
