@@ -267,9 +267,7 @@ void add_arithmetic(Table& t) {
   t("isinf(input)", [](T x) { return eq(abs(x), INFINITY); });
   t("isfinite(input)", [](T x) { return lt(abs(x), INFINITY); });
   // -- reductions
-  t("sum(input, dim=None, keepdim=False, dtype=None) dim:Sum0|Sum1", [](T x, I dim, B keep, OptionalDtype dtype) { return sum(to(countable(x), dtype), dim.values, keep); });
   t("prod(input, dim=None, keepdim=False) dim:Prod0|Prod1", of<product>);
-  t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { return mean(to(x, dtype), dim.values, keep); });
   t("var(input, dim=None, unbiased=True, keepdim=False, correction=None) Var0", of<spread<var>>);
   t("std(input, dim=None, unbiased=True, keepdim=False, correction=None) Std0", of<spread<stddev>>);
   t(":var_mean(input, dim=None, unbiased=True, keepdim=False, correction=None) VarMean0", of<spread_and_mean<var>>);

@@ -1,7 +1,10 @@
-// What has PyTorch's very bits: the rounding of arange() and linspace(), the order of equal values in topk(),
-// and the order in which random numbers are drawn.
+// What has PyTorch's very bits: the rounding of arange() and linspace(), small sums, the order of equal
+// values in topk(), and the order in which random numbers are drawn.
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "gradus/autograd/tensor/raw.hpp"
 #include "gradus/python/operation.hpp"
@@ -47,6 +50,70 @@ Tensor float_linspace(D from, D to, N steps) {
     value[i] = i < std::max<N>(steps / 2, 1) ? std::fma(step, static_cast<float>(i), start)
                                              : std::fma(-step, static_cast<float>(steps - 1 - i), end);
   return by_eights(y, [&](float first, float k) { return first + k * step; });
+}
+
+// at(0) + ... + at(count - 1), in groups of 16 or more, which are added in groups again.
+template <class E, class At>
+E in_levels(N count, const At& at) {
+  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<N>(count, 1) - 1)));
+  const int power = std::max(4, bits / 4);
+  const N size = N{1} << power;
+  E levels[4] = {};
+  N i = 0;
+  while (i + size <= count) {
+    for (const N end = i + size; i < end; ++i) levels[0] += at(i);
+    for (int j = 1; j < 4; ++j) {
+      levels[j] += std::exchange(levels[j - 1], E{0});
+      if ((i & ((size - 1) << (j * power))) != 0) break;
+    }
+  }
+  for (; i < count; ++i) levels[0] += at(i);
+  return levels[0] + levels[1] + levels[2] + levels[3];
+}
+// The same in four sums, of which each takes every fourth.
+template <class E, class At>
+E in_four(N count, const At& at) {
+  E parts[4];
+  for (N k = 0; k < 4; ++k) parts[k] = in_levels<E>(count / 4, [&](N i) { return at(4 * i + k); });
+  for (N i = count / 4 * 4; i < count; ++i) parts[0] += at(i);
+  return parts[0] + parts[1] + parts[2] + parts[3];
+}
+
+// Replaces y, the sums or means of a small packed x over its first or its last dims, by those that PyTorch
+// computes in vectors of 32 bytes.
+Tensor with_order(Tensor y, T x, I dims, B is_mean) {
+  constexpr N kMost = 8192;
+  std::set<int> which;
+  for (const N d : dims.values) which.insert(static_cast<int>(d < 0 ? d + x.dim() : d));
+  const int n = which.empty() ? x.dim() : static_cast<int>(which.size());
+  const bool is_last = which.empty() || *which.begin() == x.dim() - n;
+  const bool is_first = !which.empty() && *which.rbegin() == n - 1;
+  if (!x.is_contiguous() || x.numel() > kMost || y.numel() == 0 || (!is_last && !is_first) ||
+      (x.dtype() != DType::float32 && x.dtype() != DType::float64) || y.impl()->storage == x.impl()->storage)
+    return y;
+  const N columns = y.numel(), count = x.numel() / columns;
+  dispatch_float("sum", x.dtype(), [&]<class E>() {
+    constexpr N kLanes = 32 / sizeof(E);
+    const E* const from = x.data<E>();
+    E* const to = y.detach().mutable_data<E>();
+    const auto of_row = [count](const E* row) {
+      if (count < kLanes) return in_four<E>(count, [row](N i) { return row[i]; });
+      E total = 0;
+      for (N i = count / kLanes * kLanes; i < count; ++i) total += row[i];
+      for (N lane = 0; lane < kLanes; ++lane)
+        total += in_four<E>(count / kLanes, [=](N i) { return row[i * kLanes + lane]; });
+      return total;
+    };
+    const N block = columns < kLanes ? 4 : 4 * kLanes;
+    for (N c = 0; c < columns; ++c) {
+      const auto at = [=](N i) { return from[i * columns + c]; };
+      const E total = is_last                       ? of_row(from + c * count)
+                      : c < columns / block * block ? in_levels<E>(count, at)
+                                                    : in_four<E>(count, at);
+      to[c] = is_mean ? total / static_cast<E>(count) : total;
+    }
+  });
+  return y;
 }
 
 // The order of equal values is PyTorch's: that of the C++ library's partial sorting.
@@ -111,6 +178,8 @@ Tensor integers(N low, I high, const std::optional<Ints>& size, G g, OptionalDty
 // clang-format off
 
 void add_pytorch_bits(Table& t) {
+  t("sum(input, dim=None, keepdim=False, dtype=None) dim:Sum0|Sum1", [](T x, I dim, B keep, OptionalDtype dtype) { const Tensor of = dtype ? x.to(*dtype) : x.dtype() == DType::boolean ? x.to(DType::int64) : x; return with_order(sum(of, dim.values, keep), of, dim, false); });
+  t("mean(input, dim=None, keepdim=False, dtype=None) dim:Mean0|Mean1", [](T x, I dim, B keep, OptionalDtype dtype) { const Tensor of = dtype ? x.to(*dtype) : x; return with_order(mean(of, dim.values, keep), of, dim, true); });
   t("topk(input, k, dim=-1, largest=True, sorted=True) Topk0", of<top>);
   t(":_linspace(start, end, steps)", of<float_linspace>);
   t("._uniform(input, a=0.0, b=1.0, generator=None)", [](T x, D a, D b, G g) { return in_order_of(x, [&](S size, bool) { return uniform(size, a, b, g, x.dtype()); }); });
