@@ -87,16 +87,16 @@ Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator*
          mask.shape(), ".");
   const int64_t nh = options_.num_heads;
   const auto split = [nh](const Tensor& y) { return nh == 1 ? y : split_heads(y, nh); };
-  const Tensor queries = point("q", split(W_query(x)));
-  const Tensor keys = point("k", split(W_key(x)));
-  const Tensor values = point("v", split(W_value(x)));
+  const Tensor queries = point("q", split(W_query(x, dropout)));
+  const Tensor keys = point("k", split(W_key(x, dropout)));
+  const Tensor values = point("v", split(W_value(x, dropout)));
 
   const Tensor scores =
       point("scores", scores_along(queries, keys, options_.scaled, options_.row_dim, options_.col_dim));
   const Tensor weights = drop(point("pattern", attention_weights(scores, mask, options_)), dropout);
   const Tensor heads = matmul(weights, values);
   const Tensor context = point("context", nh == 1 ? heads : merge_heads(heads));
-  return output(out ? (*out)(context) : context);
+  return output(out ? (*out)(context, dropout) : context);
 }
 
 StackedHeads::StackedHeads(int64_t d_in, int64_t d_out, int64_t num_heads, Generator& generator,

@@ -133,7 +133,7 @@ AttentionOutput CrossAttention::operator()(const Tensor& query, const Tensor& ke
                                       .generator = source});
   }
   const Tensor joined = options_.batch_first ? y.transpose(1, 2) : y.permute({2, 0, 1, 3});
-  return {output(out_proj(joined.reshape(query.shape()))), call.need_weights ? weights : Tensor()};
+  return {output(out_proj(joined.reshape(query.shape()), dropout)), call.need_weights ? weights : Tensor()};
 }
 
 TransformerLayer::TransformerLayer(bool is_decoder, int64_t d_model, int64_t nhead, Generator& generator,
@@ -169,9 +169,9 @@ Tensor TransformerLayer::run(Tensor x, const CrossAttentionCall& own, const Tens
     add(norm2, dropout2,
         [&](const Tensor& y) { return (*multihead_attn)(y, memory, memory, cross, generator).output; });
   add(norm3 ? *norm3 : norm2, dropout3 ? *dropout3 : dropout2, [&](const Tensor& y) {
-    const Tensor hidden = linear1(y);
-    return linear2(
-        dropout(options_.activation == FeedForward::relu ? relu(hidden) : gelu(hidden), generator));
+    const Tensor hidden = linear1(y, generator);
+    return linear2(dropout(options_.activation == FeedForward::relu ? relu(hidden) : gelu(hidden), generator),
+                   generator);
   });
   return output(x);
 }

@@ -96,6 +96,15 @@ TEST_CASE("an adapter changes nothing at first, and drops its inputs in training
   CHECK(difference(mlp(x, &g), mlp(x), 0) == "");
 }
 
+TEST_CASE("dropout reaches the adapters of a minGRU") {
+  Generator g(4);
+  MinGRU gru(8, 6, g);
+  add_lora(gru, {.rank = 2, .dropout = 0.5, .on = {"linear_z", "linear_h"}}, g);
+  gru.linear_h.lora->B.detach().copy_(ones({6, 2}));
+  const Tensor x = randn({1, 3, 8}, g);
+  CHECK(difference(gru(x, {}, &g), gru(x)) != "");
+}
+
 TEST_CASE("a pattern is of whole parts of a name") {
   for (const char* name : {"c_proj", "mlp.c_proj", "h.0.mlp.c_proj"}) CHECK(is_lora_on("c_proj", name));
   for (const char* name : {"my_c_proj", "h.0.my_c_proj", "c_proj.weight"})

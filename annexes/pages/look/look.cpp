@@ -35,6 +35,8 @@ struct BlockNames {
   std::string block, mixer, projection;
 };
 
+constexpr double kRounding = 1e-4;  // relative to the largest number that a mixer adds
+
 /// Shares of the terms of the residual stream, which `seen` has.
 std::vector<Share> shares_of(const models::Decoder& model, const nn::Activations& seen,
                              const std::vector<int64_t>& targets, const Tensor& target_logits) {
@@ -61,9 +63,16 @@ std::vector<Share> shares_of(const models::Decoder& model, const nn::Activations
       add(names.mixer, mixed);
     } else {
       const int64_t size = weight->second.size(1) / config.n_head;
+      std::vector<std::pair<std::string, Tensor>> terms;
       for (int64_t h = 0; h < config.n_head; ++h)
-        add(names.head(h), linear(seen[names.head(h)], weight->second.slice(1, h * size, (h + 1) * size)));
-      if (bias != state.end()) add(bias->first, bias->second.expand(mixed.shape()));
+        terms.emplace_back(names.head(h),
+                           linear(seen[names.head(h)], weight->second.slice(1, h * size, (h + 1) * size)));
+      if (bias != state.end()) terms.emplace_back(bias->first, bias->second.expand(mixed.shape()));
+      Tensor rest = mixed;
+      for (const auto& [name, term] : terms) rest = rest - term;
+      // An intervention may have replaced what the heads add.
+      if (amax(abs(rest)).item() > kRounding * amax(abs(mixed)).item()) terms = {{names.mixer, mixed}};
+      for (const auto& [name, term] : terms) add(name, term);
     }
     add(names.block + ".mlp", seen[names.block] - mid);
   }

@@ -59,11 +59,13 @@ TEST_CASE("look gives the losses of the model, and shares that add up to the log
     check_near(json["losses"], losses_of(model, tokenizer), 1e-6);
     CHECK(json["logit_lens"].size() == 3);
     check_near(json["logit_lens"].back()["losses"], losses_of(model, tokenizer), 1e-6);
-    const std::vector<double> logits = json["attribution"]["logits"];
-    std::vector<double> sums(logits.size(), 0.0);
-    for (const Json& share : json["attribution"]["shares"])
-      for (size_t t = 0; t < sums.size(); ++t) sums[t] += share["logits"][t].get<double>();
-    check_near(sums, logits, 1e-4);
+    for (const Json& one : {json, run.look(args("--ablate h.0.attn"))}) {
+      const std::vector<double> logits = one["attribution"]["logits"];
+      std::vector<double> sums(logits.size(), 0.0);
+      for (const Json& share : one["attribution"]["shares"])
+        for (size_t t = 0; t < sums.size(); ++t) sums[t] += share["logits"][t].get<double>();
+      check_near(sums, logits, 1e-4);
+    }
     CHECK(json["attribution"]["targets"][0]["text"] == "h");
   }
 }
