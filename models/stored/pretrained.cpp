@@ -11,6 +11,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/stored/adapter.hpp"
+#include "gradus/models/stored/config_fields.hpp"
 #include "gradus/models/stored/config_json.hpp"
 #include "gradus/models/stored/stored_form.hpp"
 #include "gradus/nn/init.hpp"
