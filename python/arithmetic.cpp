@@ -41,7 +41,7 @@ Tensor rounded(T x) {
 Tensor to(T x, OptionalDtype dtype) { return dtype ? x.to(*dtype) : x; }
 Tensor countable(T x) { return x.dtype() == DType::boolean ? x.to(DType::int64) : x; }  // of bool, sums count
 Tensor truth(T x) { return ne(x, 0.0).to(DType::int64); }
-// Of whole numbers and bools: whether both are not 0, and whether one is.
+// Whether a and b are both nonzero, and whether at least one is, as bools.
 Tensor both(T a, T b) { return ne(truth(a) * truth(b), 0.0); }
 Tensor either(T a, T b) { return ne(truth(a) + truth(b), 0.0); }
 

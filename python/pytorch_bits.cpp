@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "gradus/autograd/tensor/raw.hpp"
@@ -83,14 +82,14 @@ E in_four(N count, const At& at) {
 // computes in vectors of 32 bytes.
 Tensor with_order(Tensor y, T x, I dims, B is_mean) {
   constexpr N kMost = 8192;
-  std::set<int> which;
-  for (const N d : dims.values) which.insert(static_cast<int>(d < 0 ? d + x.dim() : d));
-  const int n = which.empty() ? x.dim() : static_cast<int>(which.size());
-  const bool is_last = which.empty() || *which.begin() == x.dim() - n;
-  const bool is_first = !which.empty() && *which.rbegin() == n - 1;
-  if (!x.is_contiguous() || x.numel() > kMost || y.numel() == 0 || (!is_last && !is_first) ||
-      (x.dtype() != DType::float32 && x.dtype() != DType::float64) || y.impl()->storage == x.impl()->storage)
+  if (x.numel() > kMost || x.numel() < 2 || !x.is_contiguous() || y.impl()->storage == x.impl()->storage ||
+      (x.dtype() != DType::float32 && x.dtype() != DType::float64))
     return y;
+  unsigned which = dims.values.empty() ? (1U << x.dim()) - 1 : 0;  // a bit for each dim
+  for (const N d : dims.values) which |= 1U << (d < 0 ? d + x.dim() : d);
+  const unsigned first = (1U << std::popcount(which)) - 1;
+  const bool is_last = which == first << (x.dim() - std::popcount(which));
+  if (!is_last && which != first) return y;
   const N columns = y.numel(), count = x.numel() / columns;
   dispatch_float("sum", x.dtype(), [&]<class E>() {
     constexpr N kLanes = 32 / sizeof(E);

@@ -113,6 +113,9 @@ class Optimizer:
         state = {numbers[id(p)]: dict(its) for p, its in self._own.items()}
         for group, (start, flat, names) in zip(self.param_groups, self._buffers()):
             steps = int(flat.pop("steps"))
+            for i in range(start, start + len(names)):
+                if i in state:  # what `state` showed before the last steps
+                    state[i]["step"] = steps
             for key, value in flat.items():
                 kind, name = key.split(".", 1)
                 its = state.setdefault(start + names.index(name), {"step": steps})
@@ -132,9 +135,9 @@ class Optimizer:
         groups, given = state["param_groups"], state["state"]
         if [len(group["params"]) for group in groups] != [len(group["params"]) for group in self.param_groups]:
             raise Error("[optimizer] the state must be of as many groups and parameters, got others.")
+        self._own.clear()
         if not self._kind:
             parameters = [p for group in self.param_groups for p in group["params"]]
-            self._own.clear()
             self._own.update({parameters[i]: dict(its) for i, its in given.items()})
         for (_, part, _), (start, flat, names) in zip(self._parts, self._buffers()):
             steps = [int(given[start + i].get("step", 1)) if start + i in given else 0 for i in range(len(names))]

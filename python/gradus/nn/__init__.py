@@ -84,7 +84,7 @@ def _embed(self: Any, input: Tensor) -> Any:
 
 
 def _drop(self: Any, input: Tensor) -> Any:
-    return input.copy_(_dropped(self, input)) if self.inplace else _dropped(self, input)
+    return input.copy_(_dropped(self, input)) if self.inplace and self.training else _dropped(self, input)
 
 
 def _normalize(self: Any, input: Tensor) -> Any:

@@ -31,6 +31,8 @@ x = torch.randn(2, 2, requires_grad=True); y = x * 2; y.detach().zero_(); print(
 d, e = nn.Dropout(0.5, inplace=True), torch.ones(2, 6)
 r = d(e)
 print(d, e, r is e, nn.Dropout(0.1))
+w = torch.ones(2, requires_grad=True)
+print(d.eval()(w) is w)
 
 
 class Mask(nn.Module):
