@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
@@ -136,6 +137,34 @@ void check_whole_words(const pairs::BytePairs& ours, bool are_whole) {
   }
 }
 
+/// Throws Error if llama.cpp joins other characters: it joins two neighbours whenever that makes a token, in
+/// the order of the scores of these tokens, so each way to make a token must be a merge, and they must follow
+/// one another.
+void check_joins(const std::vector<pairs::Merge>& merges, const std::vector<std::string>& tokens,
+                 const std::vector<int32_t>& types) {
+  std::unordered_map<std::string_view, int32_t> known;
+  for (size_t token = 0; token < tokens.size(); ++token)
+    known.emplace(tokens[token], static_cast<int32_t>(token));
+  std::vector<int> ways(tokens.size(), 0);
+  for (size_t rank = 0; rank < merges.size(); ++rank) {
+    const int32_t joined = merges[rank].joined;
+    if (ways[static_cast<size_t>(joined)]++ > 0 && merges[rank - 1].joined != joined)
+      fail("export",
+           "the merges must have all ways to make a token side by side, as llama.cpp has, got others between "
+           "those of ",
+           files::in_quotes(tokens[static_cast<size_t>(joined)]), ".");
+  }
+  for (size_t token = 0; token < tokens.size(); ++token) {
+    const std::string_view text = tokens[token];
+    if (types[token] != kNormal) continue;
+    for (size_t at = 1; at < text.size(); ++at)
+      if (known.contains(text.substr(0, at)) && known.contains(text.substr(at))) --ways[token];
+    if (ways[token] < 0)
+      fail("export", "the merges must have all ways to make a token of two, as llama.cpp has, got fewer for ",
+           files::in_quotes(text), ".");
+  }
+}
+
 /// Whether llama.cpp changes a text in the same way: not at all, but for NFC, or by writing spaces as ▁.
 bool changes_as_llama(const pairs::Rules& rules) {
   using Kind = pairs::Normalization::Kind;
@@ -177,6 +206,7 @@ Keys of_pairs(const data::Tokenizer& tokenizer) {
     return keys;
   }
   for (const int32_t byte : model.of_byte) types[static_cast<size_t>(byte)] = kByte;
+  check_joins(model.merges, tokens, types);
   // llama.cpp joins the neighbours whose token has the highest score, so the score is the order of merges.
   std::vector<int32_t> ranks(tokens.size(), 0);
   for (size_t rank = model.merges.size(); rank-- > 0;)

@@ -1,4 +1,6 @@
 // GGUF files of models: keys and tensors as llama.cpp's converter has them. (.ci/clients asks llama.cpp.)
+#include <cstdio>
+
 #include "autograd/compare.hpp"
 #include "exported.hpp"
 #include "gradus/annexes/formats/export/export.hpp"
@@ -213,6 +215,24 @@ TEST_CASE("byte pairs are GPT-2's tokenizer, which ends at its special token") {
   CHECK(refusal({{off, on}, {none, R"("normalizer": {"type": "NFC"})"}}) == "");
   CHECK_HAS(refusal({{none, R"("normalizer": {"type": "Prepend", "prepend": "x"})"}}), "got another");
   CHECK_HAS(refusal({{off, on}, {"\n      \"ab c\",", ""}}), "ignore_merges of tokenizer.json must be false");
+
+  // It joins whatever makes a token of characters: each way to make one must be a merge, side by side.
+  const auto of_characters = [](std::string vocab, const std::string& merges) {
+    for (int byte = 0; byte < 256; ++byte) {
+      char name[32];
+      std::snprintf(name, sizeof name, ", \"<0x%02X>\": %d", unsigned(byte), 6 + byte);
+      vocab += name;
+    }
+    const data::Tokenizer other = data::Tokenizer::from_tokenizer_json(
+        R"({"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}, "model": {"type": "BPE", )"
+        R"("byte_fallback": true, "vocab": {)" +
+        vocab + R"(}, "merges": [)" + merges + "]}}");
+    return error_of([&] { write(exported(testing::small_gpt2(other), other)); });
+  };
+  const std::string vocab = R"("a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5)";
+  CHECK(of_characters(vocab, R"("a b", "b c", "ab c", "a bc")") == "");
+  CHECK_HAS(of_characters(vocab, R"("a b", "b c", "ab c")"), "of two, as llama.cpp has, got fewer for 'abc'");
+  CHECK_HAS(of_characters(vocab, R"("b c", "a bc", "a b", "ab c")"), "got others between those of 'abc'");
 
   const data::Tokenizer endless = data::small_tokenizer(testing::kSmallMerges);
   const Written other = write(exported(testing::small_gpt2(endless), endless));
