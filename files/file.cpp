@@ -237,6 +237,11 @@ void make_folders(const fs::path& folder) {
   sync_folder(path.parent_path());
 }
 
+fs::path absolute(const fs::path& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
+}
+
 AppendedFile::AppendedFile(fs::path path)  // O_NONBLOCK: does not wait for a reader of a named pipe
     : path_(std::move(path)),
       descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK)) {

@@ -127,6 +127,10 @@ void sync_folder(const std::filesystem::path& folder);
 /// Makes a folder and its missing parents, which then survive a power cut. Throws RunError as above.
 void make_folders(const std::filesystem::path& folder);
 
+/// The absolute path without ".", ".." and a slash at its end: its filename() is the name of the file or
+/// folder.
+std::filesystem::path absolute(const std::filesystem::path& path);
+
 /// A file that grows at its end, without a buffer.
 class AppendedFile {
  public:

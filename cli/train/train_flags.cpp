@@ -31,12 +31,6 @@ bool is_tokenizer_kind(const std::string& name) {
   return std::ranges::find(kinds, name) != kinds.end();
 }
 
-/// The absolute path, without a slash at its end.
-std::string absolute_path(const std::string& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
-}
-
 std::string preset_line(const models::Architecture& row, const models::Preset& preset) {
   const train::TrainConfig config = train::preset(preset.name);
   const std::string heads =
@@ -145,13 +139,13 @@ TrainConfig TrainFlags::on_preset(const std::string& name) const {
     merged.lr = train::optimizer_kind(merged.optimizer).usual_rate;
   if (merged.lr != preset.lr && !is_given("min-lr")) merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
   for (std::string& file : merged.text)
-    if (file != "-") file = absolute_path(file);
-  if (!merged.val_text.empty() && merged.val_text != "-") merged.val_text = absolute_path(merged.val_text);
+    if (file != "-") file = files::absolute(file);
+  if (!merged.val_text.empty() && merged.val_text != "-") merged.val_text = files::absolute(merged.val_text);
   for (const Setting& row : train::settings())
     if (row.has(train::Setting::kPath))
       row.visit(merged, []<class T>(T& path) {
         if constexpr (std::is_same_v<T, std::string>)
-          if (!path.empty() && !is_tokenizer_kind(path)) path = absolute_path(path);
+          if (!path.empty() && !is_tokenizer_kind(path)) path = files::absolute(path);
       });
   if (!merged.teacher.empty() && merged.init_from.empty() && !resume) {
     if (is_given("tokenizer") || is_given("vocab"))

@@ -10,11 +10,15 @@ from test_torch import pytorch
 
 FOLDER = pathlib.Path(__file__).parent / "variants"
 PACKAGE = pathlib.Path(gradus.__file__).parent
+CPU = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+# gradus chooses the kernels of OpenBLAS by the processor's instructions, PyTorch by its model, which OpenBLAS may not know: they
+# add in another order. With the same ones both have the same bits.
+KERNELS = {"OPENBLAS_CORETYPE": "SkylakeX" if " avx512f" in CPU else "Haswell"} if " avx2" in CPU else {}
 
 
 def printed(program, path):
     run = subprocess.run([sys.executable, "-B", program], capture_output=True, text=True,
-                         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "GRADUS_AS_TORCH": "1"})
+                         env={**KERNELS, **os.environ, "PYTHONPATH": os.pathsep.join(path), "GRADUS_AS_TORCH": "1"})
     return run.stdout + run.stderr
 
 

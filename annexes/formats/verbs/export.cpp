@@ -46,8 +46,7 @@ struct Format {
 
 /// The name of the model in the file: the last part of its folder's path.
 std::string model_name(const std::string& folder) {
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+  return files::plain(files::absolute(folder).filename().string());
 }
 
 const std::vector<Format>& formats() {
@@ -97,10 +96,11 @@ bool is_free(const fs::path& folder) {
 void check_out(const ExportFlags& flags, const Format& format) {
   const fs::path out = flags.out;
   std::error_code ignored;
-  if (!fs::exists(fs::symlink_status(out, ignored))) return;
-  if (fs::is_directory(out, ignored) != format.is_folder)
+  const bool is_new = !fs::exists(fs::symlink_status(out, ignored));
+  if (is_new ? !out.has_filename() && !format.is_folder : fs::is_directory(out, ignored) != format.is_folder)
     fail("export", "--out must be a ", format.is_folder ? "folder" : "file", " for --to ", flags.to, ", got ",
          out, ", a ", format.is_folder ? "file." : "folder.");
+  if (is_new) return;
   if (format.is_folder && is_free(out)) return;
   if (!is_of(format, out))
     fail("export", "--out must be new or an earlier export --to ", flags.to, ", got ", out,

@@ -25,8 +25,7 @@ namespace fs = std::filesystem;
 
 /// The last part of the folder's path, in characters that a CMake project may have in its name.
 std::string project_name(const fs::path& folder) {
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  std::string name = files::absolute(folder).filename();
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
   return name.empty() ? "project" : name;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 
@@ -48,8 +49,7 @@ LoggedRun::LoggedRun(const fs::path& run) {
   const bool is_folder = fs::is_directory(run);
   file_ = is_folder ? run / "metrics.jsonl" : run;
   folder_ = is_folder ? run : fs::absolute(run).parent_path();
-  const fs::path whole = fs::absolute(folder_).lexically_normal();
-  name_ = files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+  name_ = files::plain(files::absolute(folder_).filename().string());
   if (file_.filename() == "results.jsonl")
     fail("log", file_,
          " must be the log of a run, got the results of a sweep. Hint: name the sweep's folder.");

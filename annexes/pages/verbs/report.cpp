@@ -45,9 +45,10 @@ Action add_report(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ReportFlags>();
   add_argument(verb, "run", flags->runs, "FROM",
                "Run folders, folders of sweeps or ensembles, or logs (metrics.jsonl)");
-  add_value(verb, "--out", flags->out, "FILE", "Page to write, FILE.html; an earlier one is replaced")
-      ->capture_default_str();
-  verb.add_flag("--json", flags->json, "Print what the page shows as one JSON object instead");
+  CLI::Option* const out =
+      add_value(verb, "--out", flags->out, "FILE", "Page to write, FILE.html; an earlier one is replaced");
+  out->capture_default_str();
+  verb.add_flag("--json", flags->json, "Print what the page shows as one JSON object instead")->excludes(out);
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(with_program(
       R"(The page is one file that needs no network: losses by step, tokens and time, learning rate,
