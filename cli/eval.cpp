@@ -221,7 +221,6 @@ Action add_eval(CLI::App& verb, const std::string& program) {
       verb.add_flag("--tokens", flags->tokens, "Print the probability of each token, and of the next")
           ->excludes(others, per_example, stride, adapt);
   add_value(verb, "--top", flags->table.top, "N", "With --tokens: the most likely tokens to print", kFrom1)
-      ->capture_default_str()
       ->needs(tokens);
   verb.add_flag("--all", flags->table.all, "With --tokens: the most likely next tokens after each token")
       ->needs(tokens);

@@ -36,12 +36,12 @@ std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& lik
   return tensors;
 }
 
-bool agree(const Numbers& a, const Numbers& b, double least) {
+bool agree(const Numbers& a, const Numbers& b, double least, double tolerance) {
   double size = least;
   for (const double e : a)
     if (std::isfinite(e)) size = std::max(size, std::abs(e));
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
-    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [=](double x, double y) {
+    return std::abs(x - y) <= tolerance * size || (std::isnan(x) && std::isnan(y)) || x == y;
   });
 }
 

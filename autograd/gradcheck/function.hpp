@@ -22,8 +22,8 @@ Numbers flatten(const std::vector<Tensor>& tensors);
 /// The inverse, given tensors of the wanted shapes.
 std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& like);
 
-/// Equal up to rounding of their largest, or of `least`, and NaN or infinite in the same places.
-bool agree(const Numbers& a, const Numbers& b, double least = 1);
+/// Equal up to `tolerance` of a's largest, or of `least`, and NaN or infinite in the same places.
+bool agree(const Numbers& a, const Numbers& b, double least = 1, double tolerance = 1e-10);
 
 /// grad(), with zeros for an input that no output depends on.
 std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,

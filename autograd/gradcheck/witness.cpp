@@ -44,18 +44,6 @@ std::vector<Numbers> numbers_of(const std::vector<Tensor>& inputs) {
   return all;
 }
 
-bool are_equal(const Numbers& a, const Numbers& b) {
-  if (a.size() != b.size()) return false;
-  double largest = 0;
-  for (const double v : b)
-    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i])) &&
-        !(std::abs(a[i] - b[i]) <= kEqual * largest))
-      return false;
-  return true;
-}
-
 }  // namespace
 
 Witness::Witness(const Function& f, const std::vector<Tensor>& inputs) : inputs_(moved(inputs, 0)) {
@@ -93,7 +81,7 @@ std::string Witness::followed(const Function& f) const {
         replayed<double>([&](size_t i, int64_t j) { return near[i].data<double>()[j]; }, &unknown);
     if (!unknown.empty())
       return concat("the forward pass of ", unknown, " is not made of the library's operations");
-    if (!are_equal(again, flatten(t == 0 ? outputs_ : f(near))))
+    if (!agree(flatten(t == 0 ? outputs_ : f(near)), again, 0, kEqual))
       return rounds ? "it computes in float32"
                     : "its values do not come from the library's operations alone, or it chooses by them";
   }

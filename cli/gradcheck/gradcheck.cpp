@@ -272,11 +272,9 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--command", flags->command, "COMMAND",
             "Check the operation of another program, which answers\nquestions in JSON");
-  add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command", kFrom1)
-      ->capture_default_str();
-  add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
-      ->capture_default_str();
-  add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions", kFrom0)->capture_default_str();
+  add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command", kFrom1);
+  add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients");
+  add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions", kFrom0);
   add_value(verb, "--html", flags->html, "FILE",
             "Write a page of the graph, with the value and the gradient at\neach operation (not with --all)");
   verb.add_flag("--json", flags->json, "Print a JSON line for each op; with --html, it has the graphs");

@@ -55,13 +55,18 @@ inline constexpr bool kIsOf =
     std::is_same_v<T, V> || std::is_same_v<T, std::vector<V>> || std::is_same_v<T, std::optional<V>>;
 
 /// Adds a flag with a value, which the help calls `unit`. The last of several values counts, unless
-/// `value` is a list. An int64_t must be a whole number within bounds, a double a number.
+/// `value` is a list. An int64_t must be a whole number within bounds, a double a number. The help shows
+/// a default within bounds, unless it ends with ] itself.
 template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
                        const std::string& help, Bounds bounds = {}) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
   if constexpr (kIsOf<T, int64_t>) whole_number(verb, option, bounds);
   if constexpr (kIsOf<T, double>) number(verb, option);
+  bool has_default = !help.ends_with(']');
+  if constexpr (std::is_same_v<T, int64_t>) has_default = has_default && value >= bounds.least;
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+    if (has_default) option->capture_default_str();
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;
 }

@@ -39,8 +39,7 @@ CLI::Option* SettingFlags::add(CLI::App& verb, const Setting& row) {
       return row.has(train::Setting::kPath) ? suggest(word, row.options.choices)
                                             : one_of(verb, word, row.options.choices);
     } else {
-      CLI::Option* const number = add_value(verb, flag, value, "", row.help);
-      return row.is_list() || row.help.ends_with(']') ? number : number->capture_default_str();
+      return add_value(verb, flag, value, "", row.help);
     }
   });
   if (!row.unit.empty()) option->type_name(std::string(row.unit));

@@ -24,8 +24,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
          add_value(verb, "--weights", flags.weights, "NAME",
                    concat("Format of the weights: ", listed(train::weights_names()),
                           "; fewer\nbits take less memory and time")),
-         train::weights_names)
-      ->capture_default_str();
+         train::weights_names);
 }
 
 void add_chat_format(CLI::App& verb, std::string& name) {
@@ -46,27 +45,21 @@ void SamplingFlags::settle() {
 }
 
 void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
-  add_value(verb, "--tokens", flags.options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
+  add_value(verb, "--tokens", flags.options.max_new_tokens, "N", "Tokens to add");
   add_value(verb, "--temperature", flags.options.temperature, "F",
-            "Divisor of the logits: below 1 for more likely tokens, above 1\nfor more variety")
-      ->capture_default_str();
+            "Divisor of the logits: below 1 for more likely tokens, above 1\nfor more variety");
   add_value(verb, "--top-k", flags.options.top_k, "N",
-            "Draw only from the N most likely tokens; 0: from all tokens")
-      ->capture_default_str();
+            "Draw only from the N most likely tokens; 0: from all tokens");
   add_value(verb, "--top-p", flags.options.top_p, "P",
-            "Draw only from the most likely tokens with total probability P")
-      ->capture_default_str();
+            "Draw only from the most likely tokens with total probability P");
   add_value(verb, "--min-p", flags.options.min_p, "P",
-            "Draw only from tokens at least P times as likely as the likeliest")
-      ->capture_default_str();
+            "Draw only from tokens at least P times as likely as the likeliest");
   add_value(verb, "--repetition-penalty", flags.options.repetition_penalty, "F",
-            "Above 1: tokens of the prompt and text become less likely")
-      ->capture_default_str();
+            "Above 1: tokens of the prompt and text become less likely");
   verb.add_flag("--greedy", flags.greedy, "Always take the most likely token, without drawing");
   add_value(verb, "--draft", flags.options.draft, "N",
-            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
-      ->capture_default_str();
-  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers", kFrom0)->capture_default_str();
+            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model");
+  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers", kFrom0);
 }
 
 void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder) {

@@ -87,7 +87,7 @@ Action add_sample(CLI::App& verb, const std::string& program) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
-  add_value(verb, "--count", flags->count, "N", "Texts to write", kFrom1)->capture_default_str();
+  add_value(verb, "--count", flags->count, "N", "Texts to write", kFrom1);
   set_usual_flags(verb, {"--adapter", "--weights", "--prompt", "--tokens", "--temperature", "--top-k",
                          "--top-p", "--greedy", "--seed", "--stop", "--count"});
   verb.footer(with_program(

@@ -88,8 +88,6 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_value(verb, "--profile-after", profile_after, "N",
             "Steps before the profile; fewer if the run is short", kFrom0);
   add_value(verb, "--profile-steps", profile_steps, "N", "Steps to profile", kFrom1);
-  for (const char* name : {"--sample-every", "--profile-after", "--profile-steps"})
-    verb.get_option(name)->capture_default_str();
   set_usual_flags(verb, {"--text", "--corpus", "--tokenizer", "--preset", "--init-from", "--lora", "--steps",
                          "--minutes", "--out", "--resume", "--threads", "--quiet"});
 }

@@ -224,8 +224,7 @@ Action add_bench(CLI::App& verb, const std::string& program) {
           workload_names)
       ->delimiter(',');
   add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
-  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, and of its floor")
-      ->capture_default_str();
+  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, and of its floor");
   one_of(verb,
          add_value(verb, "--precision", flags->precisions, "NAME,...",
                    "Precision of training: float32, bf16, or both [float32]"),

@@ -162,15 +162,12 @@ int plan_verb(const PlanFlags& flags, const CLI::App& verb) {
 Action add_plan(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlanFlags>();
   add_value(verb, "--machines", flags->machines, "N", "Predict for 1, 2, 4 and so on up to N machines",
-            kThreads)
-      ->capture_default_str();
+            kThreads);
   add_value(verb, "--network", flags->network, "NAME",
-            "1GbE, 2.5GbE, 10GbE, 25GbE, 100GbE, or rate and delay:\n200Mbit,1.5ms")
-      ->capture_default_str();
-  add_value(verb, "--vocab", flags->vocab, "N", "Size of the vocabulary")->capture_default_str();
+            "1GbE, 2.5GbE, 10GbE, 25GbE, 100GbE, or rate and delay:\n200Mbit,1.5ms");
+  add_value(verb, "--vocab", flags->vocab, "N", "Size of the vocabulary");
   add_value(verb, "--seconds", flags->seconds, "S",
-            "Time to measure, in all; at least two steps for each row")
-      ->capture_default_str();
+            "Time to measure, in all; at least two steps for each row");
   add_value(verb, "--threads", flags->threads, "N", "Threads of a machine [one per core]", kThreads);
   add_value(verb, "--measure", flags->measured, "N", "", kThreads)->group("");
   verb.add_flag("--json", flags->json, "Print a JSON line for each number of machines");

@@ -255,7 +255,7 @@ Action add_export(CLI::App& verb, const std::string& program) {
   add_value(verb, "--out", flags->out, "PATH", "File (gguf) or folder (web, --merge) to write")->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
                                       "gguf: type of the matrices: f32, f16, or q8_0 (8 bits with scales)");
-  one_of(verb, type, exports::gguf_types)->capture_default_str();
+  one_of(verb, type, exports::gguf_types);
   CLI::Option* const overwrite = verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
   verb.add_flag("--merge", flags->merge,
                 "Instead of --to: write a model of the same form with the updates\n"

@@ -47,7 +47,6 @@ Action add_report(CLI::App& verb, const std::string& program) {
                "Run folders, folders of sweeps or ensembles, or logs (metrics.jsonl)");
   CLI::Option* const out =
       add_value(verb, "--out", flags->out, "FILE", "Page to write, FILE.html; an earlier one is replaced");
-  out->capture_default_str();
   verb.add_flag("--json", flags->json, "Print what the page shows as one JSON object instead")->excludes(out);
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(with_program(

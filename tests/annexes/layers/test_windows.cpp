@@ -69,28 +69,6 @@ TEST_CASE("the padding of a pool is at most half of its kernel, in each dimensio
   }
 }
 
-TEST_CASE("every operation on windows names itself when a tensor is undefined") {
-  const Tensor none, image = ones({1, 2, 3, 3});
-  const struct {
-    const char* op;
-    std::function<void()> call;
-  } calls[] = {
-      {"unfold", [&] { unfold(none, 2); }},
-      {"fold", [&] { fold(none, 2, 2); }},
-      {"conv1d", [&] { conv1d(none, image); }},
-      {"conv2d", [&] { conv2d(image, none); }},
-      {"max_pool1d", [&] { max_pool1d(none, 2); }},
-      {"avg_pool2d", [&] { avg_pool2d(none, 2); }},
-      {"batch_norm", [&] { batch_norm(none, {}, {}, {}, {}, true); }},
-      {"group_norm", [&] { group_norm(none, 1); }},
-  };
-  for (const auto& [op, call] : calls) {
-    const std::string said = error_of(call);
-    INFO(op << ": " << said);
-    CHECK(said.find(concat("[", op, "]")) == 0);
-  }
-}
-
 TEST_CASE("norms of channels keep their digits over long rows, and with huge and tiny values") {
   constexpr int64_t n = 1'200'000;
   Generator g(1);
