@@ -102,7 +102,7 @@ void write_examples(const std::string& path, const std::vector<data::Source>& so
       nlohmann::ordered_json line;
       if (sources.size() > 1) line["file"] = sources[sequences.sources[i]].place();
       line.update({{"line", sequences.lines[i]}, {"tokens", tokens}, {"loss", mean}});
-      out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+      out << json_line(line) << "\n";
     }
   });
 }
@@ -178,7 +178,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
                                 {"bytes", tokenizer.byte_count(predicted)},
                                 {"largest_sum_deviation", deviation}};
     if (members.size() > 1) json["losses"] = single;
-    std::cout << json.dump() << std::endl;
+    std::cout << json_line(json) << std::endl;
   } else {
     for (size_t i = 0; members.size() > 1 && i < members.size(); ++i)
       std::cout << "loss           " << decimals(single[i], 4) << " nats a token, "

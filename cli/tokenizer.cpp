@@ -79,7 +79,6 @@ Tokens parse_tokens(const data::Source& source) {
 }
 
 /// On one line, with U+FFFD for bytes that are not UTF-8.
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Converts the JSON list on the standard input, item by item, into another.
 template <class Convert>
@@ -232,7 +231,7 @@ int decode_tokens(const CodingFlags& flags) {
       Tokens tokens;
       for (const files::Field& token : item.items())
         tokens.push_back(static_cast<int32_t>(token.integer(0, std::numeric_limits<int32_t>::max())));
-      return line_of(tokenizer.decode(tokens));
+      return json_line(Json(tokenizer.decode(tokens)));
     });
     return kDone;
   }
@@ -249,7 +248,8 @@ Action add_encode(CLI::App& verb, const std::string& program) {
                   "Texts, or folders of .txt files; the standard input if\nnone is given, or for -")
       ->type_name("FILE");
   add_value(verb, "--bin", flags->bin, "FILE",
-            "Write the numbers to this file, 16 bits each, for train --tokens\nand nanoGPT");
+            "Write the numbers to this file, of 16 bits, or of 32 if the\nvocabulary needs them, for train "
+            "--tokens and nanoGPT");
   verb.add_flag("--specials", flags->specials,
                 "Read the texts of special tokens, such as <|endoftext|>, as these tokens");
   verb.add_flag("--json", flags->json, "Read a JSON list of strings, print a list of lists of numbers");
@@ -318,7 +318,7 @@ int describe(const CodingFlags& flags) {
               {"longest", named(long_ones)}};
     if (!flags.files.empty())
       json.update({{"bytes", bytes}, {"tokens", tokens.size()}, {"bytes_per_token", average}});
-    std::cout << line_of(json) << std::endl;
+    std::cout << json_line(json) << std::endl;
     return kDone;
   }
   constexpr std::ptrdiff_t kShown = 12;

@@ -237,8 +237,11 @@ void make_folders(const fs::path& folder) {
   sync_folder(path.parent_path());
 }
 
-fs::path absolute(const fs::path& path) {
-  const fs::path whole = fs::absolute(path).lexically_normal();
+fs::path absolute_path(const fs::path& path) {
+  const fs::path given = fs::absolute(path);
+  const bool goes_up =
+      std::find(given.begin(), given.end(), "..") != given.end();  // also out of a link's target
+  const fs::path whole = goes_up ? fs::weakly_canonical(given) : given.lexically_normal();
   return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
 }
 

@@ -129,7 +129,7 @@ void make_folders(const std::filesystem::path& folder);
 
 /// The absolute path without ".", ".." and a slash at its end: its filename() is the name of the file or
 /// folder.
-std::filesystem::path absolute(const std::filesystem::path& path);
+std::filesystem::path absolute_path(const std::filesystem::path& path);
 
 /// A file that grows at its end, without a buffer.
 class AppendedFile {

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "gradus/autograd/tensor/quantized_types.hpp"
@@ -18,8 +21,10 @@
 namespace gradus::train {
 namespace {
 
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
 /// The number in a file that holds one; 0 if there is none ("max").
-double number_in(const char* path) {
+double number_in(const std::filesystem::path& path) {
   double number = 0;
   std::ifstream(path) >> number;
   return number;
@@ -30,7 +35,19 @@ double system_memory() {
   for (std::string key; meminfo >> key;)
     if (double kilobytes = 0; key == "MemAvailable:" && meminfo >> kilobytes) return kilobytes * 1024;
   const long pages = ::sysconf(_SC_PHYS_PAGES);
-  return pages > 0 ? static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
+  return pages > 0 ? static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) : kUnlimited;
+}
+
+/// What a control group (version 2) leaves, where the system can drop pages of files.
+double left_in(const std::filesystem::path& group) {
+  const double limit = number_in(group / "memory.max");
+  if (limit == 0) return kUnlimited;
+  double used = number_in(group / "memory.current");
+  std::ifstream stat(group / "memory.stat");
+  double bytes = 0;
+  for (std::string key; stat >> key >> bytes;)
+    if (key == "inactive_file") used -= bytes;
+  return std::max(1.0, limit - used);
 }
 
 std::string gigabytes(double bytes) {
@@ -48,15 +65,20 @@ double stored_size(DType dtype) {
 }  // namespace
 
 double available_memory() {
-  const double system = system_memory();
-  const double limit = number_in("/sys/fs/cgroup/memory.max");
-  if (limit == 0) return system;
-  const double left = std::max(1.0, limit - number_in("/sys/fs/cgroup/memory.current"));
-  return system == 0 ? left : std::min(system, left);
+  std::ifstream groups("/proc/self/cgroup");
+  std::string own;
+  while (std::getline(groups, own) && !own.starts_with("0::")) {
+  }
+  std::filesystem::path group = "/sys/fs/cgroup";
+  double available = std::min(system_memory(), left_in(group));
+  for (const std::filesystem::path& part : std::filesystem::path(own.substr(std::min<size_t>(own.size(), 4))))
+    available = std::min(available, left_in(group /= part));
+  return std::isfinite(available) ? available : 0;
 }
 
 models::MemoryEstimate training_memory(const TrainConfig& config) {
-  models::MemoryEstimate bytes = models::training_memory(config.model, config.batch, config.precision);
+  const int64_t examples = config.micro > 1 ? config.batch * config.accum / config.micro : config.batch;
+  models::MemoryEstimate bytes = models::training_memory(config.model, examples, config.precision);
   const nn::NoInit untouched;  // Only shapes and roles are read: the model takes no memory.
   Generator unused(0);
   models::Decoder model(config.model, unused);
@@ -82,6 +104,7 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
   if (!config.teacher.empty() && std::filesystem::exists(config.teacher))
     bytes.parameters += 4.0 * static_cast<double>(models::load_config(config.teacher).num_parameters());
   if (config.ema > 0) bytes.average = bytes.gradients;
+  bytes.gradients *= static_cast<double>(std::bit_width(static_cast<uint64_t>(config.micro)));  // see TreeSum
   const OptimizerMemory memory = optimizer_kind(config.optimizer).memory(trained, config.precision);
   bytes.optimizer = memory.kept;
   bytes.update = memory.working;

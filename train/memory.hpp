@@ -6,8 +6,8 @@
 
 namespace gradus::train {
 
-/// Bytes that this process can allocate without swapping: the system's available memory, or less if a control
-/// group limits it. 0 if unknown.
+/// Bytes that this process can allocate without swapping: the system's available memory, or less if its
+/// control groups (cgroup version 2) limit it. 0 if unknown.
 double available_memory();
 
 /// The peak memory of the training steps of `config`, in bytes, to within a tenth.

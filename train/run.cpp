@@ -239,11 +239,10 @@ ModelFiles own_model_files(const Trainer& trainer) {
           .recipe = [&loop = trainer.recipe().loop] { return to_json(loop); }};
 }
 
-/// Whether the folder has this run without a state. Throws Error if it has another run.
-bool is_begun(const Run& run) {
-  if (!run.folder.has_run()) return false;
-  check_resume(run.trainer.recipe().loop, read_recipe(run.folder, loop_options_from_json));
-  return true;
+/// Throws Error if the folder has another run.
+void check_begun(const Run& run) {
+  if (run.folder.has_run())
+    check_resume(run.trainer.recipe().loop, read_recipe(run.folder, loop_options_from_json));
 }
 
 /// Loads the state in the folder into the trainer and its model. Throws Error for the state of another run.
@@ -310,7 +309,8 @@ RunReport fit(Trainer& trainer, const std::filesystem::path& folder,
     if (trainer.leads()) run_folder.lock();
     restore(whole);
   } else if (trainer.leads()) {
-    run_folder.create(whole.files, /*overwrite=*/is_begun(whole));
+    check_begun(whole);
+    run_folder.create(whole.files, /*overwrite=*/false);
   }
   return run(whole, observer);
 }

@@ -286,6 +286,7 @@ void check(const Setting& row, const T& value) {
       words.emplace_back("an absolute path in UTF-8");
     }
     if (!words.empty()) refuse(listed(words), files::in_quotes(value));
+    if (!files::is_utf8(value)) refuse("in UTF-8", files::in_quotes(value));
   } else if constexpr (requires { value.begin(); }) {
     for (const auto& one : value) check(row, one);
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {

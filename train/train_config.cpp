@@ -18,9 +18,6 @@ constexpr std::string_view kOp = "train";
 
 void check_text(const TrainConfig& c) {
   const Option text{"text"}, corpus{"corpus"}, tokens{"tokens"};
-  for (const std::string& file : c.text)
-    if (!files::is_utf8(file))
-      fail(kOp, text, " must be files of names in UTF-8, got ", files::in_quotes(file), ".");
   if (!c.text.empty() && !c.corpus.empty())
     fail(kOp, text, " and ", corpus, " must not come together, got both.");
   if (!c.text_weights.empty() && c.text_weights.size() != c.text.size())

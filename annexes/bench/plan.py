@@ -31,7 +31,7 @@ def network_from(text):
     if text in NETWORKS:
         return CARRIED * NETWORKS[text][0] / 8, NETWORKS[text][1]
     given = re.fullmatch(r"(\d*\.?\d+(?:e-?\d+)?)Mbit,(\d*\.?\d+(?:e-?\d+)?)ms", text, re.ASCII)
-    if not given or not float(given[1]) > 0:
+    if not given or not 0 < float(given[1]) < math.inf or float(given[2]) == math.inf:
         fail(f"--network must be 1GbE, 2.5GbE, 10GbE, 25GbE, 100GbE, or as 200Mbit,1.5ms, got {in_quotes(text)}.")
     return float(given[1]) * 125e3, float(given[2]) * 1e-3
 

@@ -1,6 +1,5 @@
 # What the verbs in Python share. The program puts this text before that of the verb.
 import ctypes
-import functools
 import json
 import math
 import os
@@ -30,11 +29,21 @@ def compact(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def before_start():
+    """In the process of answer(): its end is that of this program, and it saves what it has, as after Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 def answer(words):
-    """The exit code of this program with these words, and its output. The system kills it when this ends."""
-    kill_with_this = functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    done = subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=kill_with_this)
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stdout.splitlines()
+    """The exit code of this program with these words, and its output. Ends as it does after Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    done = subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=before_start)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    if code == 128 + signal.SIGINT:
+        os.kill(os.getpid(), signal.SIGINT)
+    return code, done.stdout.splitlines()
 
 
 def table(rows, right):

@@ -8,6 +8,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::bench {
 namespace {
@@ -88,12 +89,13 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
   return selected;
 }
 
-Workload in_bfloat16(Workload w) {
+Workload with_precision(Workload w, DType precision) {
   if (w.task == Task::generate)
-    fail("bench", "--precision bf16 is for workloads that train or go forward, got ", w.name,
+    fail("bench", "--precision is for workloads that train or go forward, got ", w.name,
          ". Hint: W5-W3h generates from weights in bfloat16.");
-  w.name += " bf16";
-  w.dtype = DType::bfloat16;
+  if (w.dtype == precision) return w;
+  w.name += concat(" ", train::word(precision));
+  w.dtype = precision;
   return w;
 }
 

@@ -59,7 +59,7 @@ def read_table(items):
                     fail(f"{at}: seeds must be whole numbers from 0 to {MOST_COUNT}, got {in_quotes(text)}.")
         elif key == "base" and section is not None:
             alternatives(section)
-            base = [word for one in section for word in flag(one["key"], one["values"])]
+            base = section
         elif key == "try" and section is not None:
             for one in section:
                 if "section" not in one:
@@ -79,13 +79,19 @@ def runs_of(seeds, base, settings):
     runs = {}
     for name, flags in settings:
         for chosen in itertools.product(*(lists for _, lists in flags)):
-            setting, words = name, list(base)
+            # `train` takes the last of several values, but all of a list.
+            own = {key for key, _ in flags}
+            words = [word for one in base if not (one["is_list"] and one["key"] in own) for word in flag(one["key"], one["values"])]
+            setting = name
             for (key, lists), values in zip(flags, chosen):
                 setting += f" {key}={values[0]}" if len(lists) > 1 else ""
                 words += flag(key, values)
             for run in (Run(setting, seed, words) for seed in seeds):
-                if runs.setdefault(run.name(), run) is not run:
-                    fail(f"{FILE}: must have each setting and seed once, got {in_quotes(setting)}, seed {run.seed} again.")
+                other = runs.setdefault(run.name(), run)
+                if other is not run:
+                    fail(f"{FILE}: must have each setting and seed once, got {in_quotes(setting)}, seed {run.seed} again." if
+                         other.setting == setting else f"{FILE}: must have settings with names of their own in letters, digits, "
+                         f"- . and =, got {in_quotes(setting)} after {in_quotes(other.setting)}.")
     return list(runs.values())
 
 
@@ -133,7 +139,10 @@ def write(path, text):
 def remember_flags(runs, results, path):
     """table.json: the flags with which each run of the folder began, which stay, so that all results belong to one table."""
     try:
-        begun = dict(json.loads(b"\n".join(whole_lines(path)) or "{}"))
+        begun = {}
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                begun = dict(json.load(file))
     except (ValueError, TypeError, RecursionError) as error:
         fail(f"{path} must be an object in JSON, got: {error}.")
     for run in runs:

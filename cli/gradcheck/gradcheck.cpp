@@ -120,7 +120,7 @@ class Table {
                         {"cause", r.cause},
                         {"smallest", r.smallest}};
       if (!flags_.html.empty()) line["graphs"] = r.graphs;
-      std::cout << line.dump() << std::endl;
+      std::cout << json_line(line) << std::endl;
       return;
     }
     line(r.passed ? "ok" : "FAIL", r.name,
@@ -135,7 +135,7 @@ class Table {
   int finish() const {
     const ordered_json done{{"event", "done"}, {"passed", passed_}, {"failed", failed_}, {"checks", checks_}};
     if (flags_.json)
-      std::cout << done.dump() << std::endl;
+      std::cout << json_line(done) << std::endl;
     else
       std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
                 << " comparisons; order 1 and 2: largest error over the tolerance; gap: at most "
@@ -212,8 +212,12 @@ int check_ops(const GradcheckFlags& flags) {
 /// Checks the loss of the model in a run folder, on the first tokens of the run's text, with respect to all
 /// parameters. Throws Error if the folder or the text cannot be read.
 GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
+  const train::RunFolder run(folder);
+  if (!run.has_run())
+    fail("gradcheck", "--model must be the folder of one run of `train`, got ", run.path(),
+         ", which has no train.json.");
   const auto [model, tokenizer] = train::load_trained(folder);
-  const train::TrainConfig trained = train::load_config(train::RunFolder(folder));
+  const train::TrainConfig trained = train::load_config(run);
   const RunText text = load_text(trained, data::TextRules::of(tokenizer));
   const data::Tokens all = RunTokens(text, tokenizer, trained).all();
   const data::Tokens ids = all.part(0, std::min<int64_t>(all.size(), 4096));

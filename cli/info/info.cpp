@@ -101,8 +101,9 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   for (const std::string& other : {config.val_text, config.tokens, config.val_tokens, config.corpus})
     if (!other.empty()) texts.push_back(other);
   std::cout << fact("trained on", joined(texts, " ", files::plain), texts.empty() ? "" : " ", "(tokenizer ",
-                    files::plain(config.tokenizer), "), preset ", files::plain(config.preset), ", seed ",
-                    config.seed);
+                    files::plain(config.tokenizer), "), ",
+                    config.init_from.empty() ? concat("preset ", files::plain(config.preset), ", ") : "",
+                    "seed ", config.seed);
   if (!config.init_from.empty()) std::cout << fact("began as", files::plain(config.init_from));
   print_state(run, config.steps, "--resume continues it", " nats a token");
 }

@@ -93,9 +93,9 @@ CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds boun
 
 CLI::Option* number(const CLI::App& verb, CLI::Option* option) {
   return option->check([verb = verb.get_name(), flag = option->get_name()](const std::string& text) {
-    char* end = nullptr;
-    (void)std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0')
+    const char *begin = text.data() + (text.starts_with('+') ? 1 : 0), *const end = text.data() + text.size();
+    double value = 0;
+    if (const auto [rest, error] = std::from_chars(begin, end, value); rest != end || error != std::errc())
       fail(verb, flag, " must be a number, got ", files::in_quotes(text), ".");
     return std::string();
   });

@@ -123,15 +123,16 @@ std::string steps_text(int64_t steps) { return concat(grouped(steps), steps == 1
 
 std::string table(const std::vector<TableRow>& rows, const std::vector<size_t>& right, size_t widest) {
   std::vector<size_t> widths;
+  const auto width = [](const std::string& cell) { return static_cast<size_t>(columns_of(cell)); };
   for (const TableRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::min(widest, std::max(widths[i], row[i].size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::min(widest, std::max(widths[i], width(row[i])));
   }
   std::string text;
   for (const TableRow& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       const bool is_right = std::ranges::find(right, i) != right.end();
-      const std::string space(widths[i] - std::min(widths[i], row[i].size()), ' ');
+      const std::string space(widths[i] - std::min(widths[i], width(row[i])), ' ');
       text += (i == 0 ? "" : "  ") + (is_right ? space + row[i] : row[i] + space);
     }
     text.resize(text.find_last_not_of(' ') + 1);

@@ -13,6 +13,12 @@
 
 namespace gradus::cli {
 
+/// A value of nlohmann::json in one line, without LF; bytes that are not UTF-8 become U+FFFD.
+template <class Json>
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// Messages on the standard error stream, unless quiet.
 class Messages {
  public:

@@ -55,17 +55,22 @@ class Conversation {
   /// The tokens of the conversation. The oldest turns are left out if they do not fit into the context.
   std::vector<int32_t> fitting_prompt() {
     const int64_t most = trained_.model.config().context_limit();
-    auto first = messages_.begin() + std::ssize(first_);
-    for (;;) {
-      std::vector<int32_t> prompt = format_.prompt(messages_);
-      if (std::ssize(prompt) < most) return prompt;
-      if (messages_.end() - first < 3) {
-        messages_.pop_back();
-        fail("chat", "a question must have fewer than the ", most, " tokens of the context, got ",
-             prompt.size(), ".");
+    std::vector<data::Message> kept = messages_;
+    for (int64_t forgotten = 0;; ++forgotten) {
+      std::vector<int32_t> prompt = format_.prompt(kept);
+      if (std::ssize(prompt) < most) {
+        messages_ = std::move(kept);
+        for (; forgotten > 0; --forgotten)
+          Messages(false).line("note: the oldest question and its answer are forgotten, the context is full");
+        return prompt;
       }
-      first = messages_.erase(first, first + 2);
-      Messages(false).line("note: the oldest question and its answer are forgotten, the context is full");
+      const auto first = kept.begin() + std::ssize(first_);
+      if (kept.end() - first < 3) {
+        messages_.pop_back();
+        fail("chat", first_.empty() ? "a question" : "--system and a question", " must have fewer than the ",
+             most, " tokens of the context, got ", prompt.size(), ".");
+      }
+      kept.erase(first, first + 2);
     }
   }
 
@@ -94,9 +99,7 @@ int chat(ChatFlags flags) {
     std::ostringstream unused;
     std::ostream& out = flags.json ? static_cast<std::ostream&>(unused) : std::cout;
     const std::string answer = conversation.answer(line, out, interrupted);
-    if (flags.json)
-      std::cout << nlohmann::ordered_json{{"question", line}, {"answer", answer}}.dump(
-          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    if (flags.json) std::cout << json_line(nlohmann::ordered_json{{"question", line}, {"answer", answer}});
     std::cout << std::endl;
   };
   if (is_interactive() && !flags.json)

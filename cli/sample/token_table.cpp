@@ -1,14 +1,14 @@
 #include "gradus/cli/sample/token_table.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/generate.hpp"
 
 #include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
-
-#include "gradus/cli/program/terminal.hpp"
-#include "gradus/files/plain.hpp"
-#include "gradus/models/generate.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -89,7 +89,7 @@ void print_tokens(const train::TrainedModel& trained, const data::Example& text,
                     {"next", after},
                     {"loss", has_loss ? Json(loss) : Json()},
                     {"perplexity", has_loss ? Json(std::exp(loss)) : Json()}};
-  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  std::cout << json_line(object) << std::endl;
 }
 
 }  // namespace gradus::cli

@@ -67,7 +67,7 @@ void begin_with_adapter(TrainConfig& config, const IsGiven& is_given) {
       fail("train", "--adapter must be left out if the folder of --init-from has an adapter, got ",
            config.adapter, ".");
     config.adapter = config.init_from;
-    config.init_from = fs::absolute(models::base_of(files)).lexically_normal();
+    config.init_from = files::absolute_path(models::base_of(files));
   });
   if (config.adapter.empty()) return;
   for (const char* flag : {"lora", "lora-alpha", "lora-on", "lora-dropout"})

@@ -139,7 +139,6 @@ class Members {
       plan_.words.push_back(minutes_word(left / static_cast<double>(turns)));
       plan_.words.emplace_back("--members=1");
     }
-    if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) plan_.words.emplace_back("--overwrite");
     const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
     files::write_atomically(folder() / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
@@ -192,6 +191,7 @@ class Members {
       part.words = {"--resume"};
     else
       part.words.push_back(concat("--seed=", plan_.seed + member - 1));
+    if (flags_.sample_every > 0) part.words.push_back(concat("--sample-every=", flags_.sample_every));
     return part;
   }
 
@@ -295,7 +295,9 @@ void check_resumed_parts(const TrainFlags& flags, int64_t members, const fs::pat
 std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
   std::vector<std::string> words;
   for (const train::Setting& row : train::settings()) {
-    if (!flags.is_given(row.key) || std::ranges::find(but, row.key) != but.end()) continue;
+    const bool is_derived = row.key == "adapter" && !flags.config.adapter.empty();  // from --init-from
+    if (!flags.is_given(row.key) && !is_derived) continue;
+    if (std::ranges::find(but, row.key) != but.end()) continue;
     const std::string flag = concat("--", row.key);
     row.visit(flags.config, [&]<class T>(const T& value) {
       if constexpr (std::is_same_v<T, bool>) {

@@ -227,8 +227,9 @@ bool is_kept(const std::string& path) {
 void check_apart(const TrainFlags& flags, const fs::path& out) {
   const fs::path to = fs::weakly_canonical(out), teachers = to / train::RunFolder::kTeachers;
   const auto is_own = [&](const std::string& folder) { return fs::weakly_canonical(folder) == teachers; };
-  for (const auto& [flag, folder] :
-       {std::pair("--init-from", flags.config.init_from), {"--teacher", flags.config.teacher}}) {
+  for (const auto& [flag, folder] : {std::pair("--init-from", flags.config.init_from),
+                                     {"--adapter", flags.config.adapter},
+                                     {"--teacher", flags.config.teacher}}) {
     const fs::path from = fs::weakly_canonical(folder);
     if (!is_own(folder) && std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
       fail("train", "--out must be another folder than that of ", flag, ", got ", out, " for both.");

@@ -137,13 +137,14 @@ TrainConfig TrainFlags::on_preset(const std::string& name) const {
     merged.lr = train::optimizer_kind(merged.optimizer).usual_rate;
   if (merged.lr != preset.lr && !is_given("min-lr")) merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
   for (std::string& file : merged.text)
-    if (file != "-") file = files::absolute(file);
-  if (!merged.val_text.empty() && merged.val_text != "-") merged.val_text = files::absolute(merged.val_text);
+    if (file != "-") file = files::absolute_path(file);
+  if (!merged.val_text.empty() && merged.val_text != "-")
+    merged.val_text = files::absolute_path(merged.val_text);
   for (const Setting& row : train::settings())
     if (row.has(train::Setting::kPath))
       row.visit(merged, []<class T>(T& path) {
         if constexpr (std::is_same_v<T, std::string>)
-          if (!path.empty() && !is_tokenizer_kind(path)) path = files::absolute(path);
+          if (!path.empty() && !is_tokenizer_kind(path)) path = files::absolute_path(path);
       });
   if (!merged.teacher.empty() && merged.init_from.empty() && !resume) {
     if (is_given("tokenizer") || is_given("vocab"))
@@ -186,9 +187,11 @@ TrainConfig TrainFlags::resumed(const TrainConfig& saved) const {
     const bool is_auto = row.key == "precision" && settings_.auto_precision;  // keeps the run's precision
     if (!is_given(row.key) || is_auto || row.is_equal(config, saved)) continue;
     // Only adapters read the model that they began with again.
-    if (!row.has(train::Setting::kResumable) || (row.key == "init-from" && saved.lora == 0))
-      fail("train", "--", row.key, " of a resumed run must stay ", row.text(saved), ", got ",
-           row.text(config), ". Hint: leave it out, or start a new run with another --out.");
+    const std::string before = row.text(saved);
+    if (!row.has(train::Setting::kResumable) || (row.key == "init-from" && saved.lora == 0) ||
+        (row.key == "teacher" && before.empty()))
+      fail("train", "--", row.key, " of a resumed run must stay ", before.empty() ? "unset" : before,
+           ", got ", row.text(config), ". Hint: leave it out, or start a new run with another --out.");
     row.copy(config, result);
   }
   // The text may have moved; its checksum is compared after reading.

@@ -59,7 +59,7 @@ def each_case(file, verb):
     try:
         text = (sys.stdin.buffer.read() if str(file) == "-" else pathlib.Path(file).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as e:
-        raise gradus.Error(f"[{verb}] {file} must be a file of JSON, got {e}.") from None
+        raise gradus.Error(f"[{verb}] {file} must be a file of JSON, got {getattr(e, 'strerror', e)}.") from None
     if text.lstrip()[:1] == "[":
         return [(c, f"{file}: cases[{i}]", i + 1) for i, c in enumerate(parsed(text, file))]
     return [(parsed(line, f"{file}:{i}"), f"{file}:{i}", i) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -401,12 +401,19 @@ def conform(where, op=None):
 
 
 def run_main(main):
-    """The exit code of a command: its own, or 2 after one line for what it cannot run."""
+    """The exit code of a command: its own, or 2 after one line for what it cannot run, 1 if its output cannot be written."""
     try:
-        return main()
+        code = main()
+        sys.stdout.flush()
+        return code
     except gradus.Error as e:
-        print(e, file=sys.stderr)
+        print(f"gradus: {e}", file=sys.stderr)
         return 2
+    except OSError as e:
+        sys.stdout = None  # What is left in its buffer cannot be written at the end either.
+        if not isinstance(e, BrokenPipeError):
+            print(f"gradus: [output] the standard output must be writable, got '{e.strerror}'.", file=sys.stderr)
+        return 1
 
 
 def main(words=None):

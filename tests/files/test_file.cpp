@@ -221,6 +221,15 @@ TEST_CASE("a file of others is not replaced unasked") {
   for (const char* name : {"theirs", "empty", "pipe", "link", "."}) CHECK(is_refused(folder / name));
 }
 
+TEST_CASE("the folder above a link is that above its target") {
+  const testing::TemporaryFolder folder;
+  fs::create_directories(folder / "a/b");
+  fs::create_directory_symlink("a/b", folder / "link");
+  CHECK(absolute_path(folder / "link/../x/") == fs::canonical(folder / "a") / "x");
+  CHECK(absolute_path(folder / "x/./y//") == folder / "x/y");
+  CHECK(absolute_path("/") == "/");
+}
+
 TEST_CASE("a shell's pipe is read to its end, however late the bytes come") {
   if (!testing::machine_has("/dev/fd/0")) return;
   Pipe pipe;

@@ -314,8 +314,10 @@ TEST_CASE("a run of gradus 0.3 is resumed unless its ranks made local steps or a
 TEST_CASE("a run that ended before its first save begins anew; other files do not") {
   const testing::TemporaryFolder folder;
   Training().fit(folder / "run", StopAfter(1));
-  fs::remove_all(folder / "run/last");
+  for (const char* state : {"last", "model.safetensors"}) fs::remove_all(folder / "run" / state);
   CHECK(Training().fit(folder / "run").finished);
+  fs::remove_all(folder / "run/last");
+  CHECK_HAS(error_of([&] { Training().fit(folder / "run"); }), "must be new or empty");
 
   fs::create_directory(folder / "mine");
   std::ofstream(folder / "mine/letter") << "dear";

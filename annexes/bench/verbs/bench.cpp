@@ -160,8 +160,7 @@ std::vector<bench::Workload> chosen(const BenchFlags& flags) {
   for (const bench::Workload& workload : selected) {
     if (flags.workloads.empty() && workload.task == bench::Task::generate) continue;
     for (const std::string& precision : flags.precisions)
-      all.push_back(train::precision_from(precision) == DType::bfloat16 ? bench::in_bfloat16(workload)
-                                                                        : workload);
+      all.push_back(bench::with_precision(workload, train::precision_from(precision)));
   }
   return all;
 }

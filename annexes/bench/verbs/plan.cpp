@@ -14,6 +14,7 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/setting_flags.hpp"
+#include "gradus/cli/program/text_output.hpp"
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"
@@ -96,8 +97,8 @@ Json work_of(TrainConfig config, int64_t machines, bool has_micro, double second
   const int64_t micro = has_micro ? config.micro : windows % machines == 0 ? machines : windows;
   const int64_t passes = micro == 1 ? config.accum : (micro + machines - 1) / machines;  // of the busiest
   if (micro > 1) config.batch = windows / micro;
-  const models::MemoryEstimate bytes = train::training_memory(config);
   config.accum = config.micro = 1;
+  const models::MemoryEstimate bytes = train::training_memory(config);
   Generator init(0);
   models::Decoder model(config.model, init);
   const auto random_windows = [&](int64_t count, Generator& generator) -> data::Batch {
@@ -154,7 +155,7 @@ int plan_verb(const PlanFlags& flags, const CLI::App& verb) {
     for (const std::string& value : option->results())
       words.push_back(concat("--", option->get_lnames().front(), "=", value));
   become_python("plan", concat(bench::embedded_file("tools.py"), bench::embedded_file("plan.py")),
-                facts.dump(-1, ' ', false, Json::error_handler_t::replace), words);
+                json_line(facts), words);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ struct Format {
 
 /// The name of the model in the file: the last part of its folder's path.
 std::string model_name(const std::string& folder) {
-  return files::plain(files::absolute(folder).filename().string());
+  return files::plain(files::absolute_path(folder).filename().string());
 }
 
 const std::vector<Format>& formats() {

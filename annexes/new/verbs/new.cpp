@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 /// The last part of the folder's path, in characters that a CMake project may have in its name.
 std::string project_name(const fs::path& folder) {
-  std::string name = files::absolute(folder).filename();
+  std::string name = files::absolute_path(folder).filename();
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
   return name.empty() ? "project" : name;

@@ -49,7 +49,7 @@ LoggedRun::LoggedRun(const fs::path& run) {
   const bool is_folder = fs::is_directory(run);
   file_ = is_folder ? run / "metrics.jsonl" : run;
   folder_ = is_folder ? run : fs::absolute(run).parent_path();
-  name_ = files::plain(files::absolute(folder_).filename().string());
+  name_ = files::plain(files::absolute_path(folder_).filename().string());
   if (file_.filename() == "results.jsonl")
     fail("log", file_,
          " must be the log of a run, got the results of a sweep. Hint: name the sweep's folder.");

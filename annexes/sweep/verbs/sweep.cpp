@@ -1,4 +1,5 @@
 // gradus sweep: trains each setting of a table with several seeds. This reads the table for sweep.py.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -6,6 +7,7 @@
 #include "gradus/cli/program/config_file.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/nearest.hpp"
+#include "gradus/cli/program/text_output.hpp"
 #include "gradus/cli/program/verbs.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
@@ -37,7 +39,12 @@ bool takes_list(const std::string& key, const std::string& at) {
 /// levels of sections that may be in it.
 Json json_of(const toml::table& table, const std::string& file, int sections) {
   Json all = Json::array();
-  for (const auto& [key, value] : table) {
+  std::vector<toml::table::const_iterator> items;
+  for (auto item = table.begin(); item != table.end(); ++item) items.push_back(item);
+  const auto line = [](const auto& item) { return item->first.source().begin.line; };
+  if (sections > 0) std::ranges::stable_sort(items, {}, line);  // toml has them by name
+  for (const auto& one : items) {
+    const auto& [key, value] = *one;
     const std::string name(key.str());
     const toml::source_position begin = key.source().begin;
     const std::string at = concat(file, ":", begin.line, ":", begin.column);
@@ -68,7 +75,8 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
     const Json table = json_of(parse_sections(files::read_input(*file), *file), *file, 2);
     std::vector<std::string> words{*file, *out};
     if (*threads > 0) words.insert(words.end(), {"--threads", std::to_string(*threads)});
-    become_python("sweep", concat(sweep::embedded_file("../bench/tools.py"), script), table.dump(), words);
+    become_python("sweep", concat(sweep::embedded_file("../bench/tools.py"), script), json_line(table),
+                  words);
   }};
 }
 

@@ -61,12 +61,14 @@ TEST_CASE("workloads have the shapes of their names") {
 }
 
 TEST_CASE("products in bfloat16 are a workload of their own, for what has products") {
-  const Workload w = in_bfloat16(select_workloads({"W1d"}).at(0));
+  const Workload w = with_precision(select_workloads({"W1d"}).at(0), DType::bfloat16);
   CHECK(w.name == "W1d bf16");
   CHECK(to_text(w) == "train gpt2 4 4 128 64 12 65 0.1 bfloat16");
   CHECK(workload_from(to_text(w)).dtype == DType::bfloat16);
-  CHECK_THROWS_WITH(in_bfloat16(select_workloads({"W5-W1"}).at(0)),
-                    "[bench] --precision bf16 is for workloads that train or go forward, got W5-W1. Hint: "
+  CHECK(with_precision(w, DType::bfloat16).name == "W1d bf16");
+  CHECK(to_text(with_precision(w, DType::float32)) == to_text(select_workloads({"W1d"}).at(0)));
+  CHECK_THROWS_WITH(with_precision(select_workloads({"W5-W1"}).at(0), DType::bfloat16),
+                    "[bench] --precision is for workloads that train or go forward, got W5-W1. Hint: "
                     "W5-W3h generates from weights in bfloat16.");
 }
 

@@ -70,14 +70,29 @@ TEST_CASE("stopped members go on with the same bits") {
                 {"must be left out when members or teachers are resumed"});
   check_refused(args("train --out", scratch.path("parts"), "--resume --members 2"),
                 {"--members of a resumed run must stay 3, got 2"});
-  const Outcome resumed = must("train --out", scratch.path("parts"), "--resume --json --quiet");
+  const Outcome resumed =
+      must("train --out", scratch.path("parts"), "--resume --sample-every 50 --json --quiet");
   for (const char* member : {"1", "2", "3"})
     CHECK(read(scratch.path(concat("whole/members/", member, "/model.safetensors"))) ==
           read(scratch.path(concat("parts/members/", member, "/model.safetensors"))));
+  CHECK_HAS(read(scratch.path("parts/members/3/metrics.jsonl")), "\"sample\"");
   CHECK(loss(scratch, "whole") == loss(scratch, "parts"));
   const files::Json done(resumed.out, "test", "the last line");
   CHECK(done.root().at("event").text() == "done");
   CHECK(done.root().at("val_loss").number() > 0);
+}
+
+TEST_CASE("members begin with the adapter in the folder of --init-from, which is not replaced") {
+  const Scratch scratch;
+  must(train(scratch, "base", args("--steps 1 --quiet")));
+  const auto with = [&](const char* from, const char* out, const char* more) {
+    return args("train --init-from", scratch.path(from), "--text", scratch.path("text.txt"),
+                "--steps 1 --quiet --out", scratch.path(out), split(more));
+  };
+  must(with("base", "adapter", "--lora 2"));
+  must(with("adapter", "members", "--members 2"));
+  CHECK(std::filesystem::exists(scratch.path("members/members/2/adapter_model.safetensors")));
+  check_refused(with("adapter", "adapter", "--overwrite"), {"must be another folder than that of --adapter"});
 }
 
 TEST_CASE("an ensemble of questions and answers answers a question at its end") {

@@ -198,6 +198,8 @@ TEST_CASE("a resumed run keeps its flags, and says so where it must") {
   refused("--dropout 0.2", "--dropout of a resumed run must stay 0.1, got 0.2.");
   refused("--preset nano", "--preset of a resumed run must stay tiny, got nano.");
   refused("--no-bias", "--bias of a resumed run must stay true, got false.");
+  refused("--chat-format chatml", "--chat-format of a resumed run must stay unset, got chatml.");
+  refused("--teacher " + scratch.path("run"), "--teacher of a resumed run must stay unset");
   refused("--steps 1", "--steps must be at least the 2 that are done, got 1.");
   refused("--stop-after 1", "--stop-after must be more than the 2 steps that are done, got 1.");
   refused("--stop-after 2", "--stop-after must be more than the 2 steps that are done, got 2.");

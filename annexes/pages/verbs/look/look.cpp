@@ -162,7 +162,7 @@ int run(const LookFlags& flags) {
   const LookReport report(tokenizer, look, unchanged, origin);
   if (!flags.tensors.empty()) report.tensors(flags.tensors);
   if (!flags.html.empty())
-    report.html(flags.html, files::absolute(flags.model.folder).filename(),
+    report.html(flags.html, files::absolute_path(flags.model.folder).filename(),
                 concat(models::sizes(config), ", ", models::architecture(config.arch).describe(config)));
   if (flags.json)
     report.json();

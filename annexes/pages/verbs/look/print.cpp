@@ -1,4 +1,11 @@
 #include "gradus/annexes/pages/verbs/look/print.hpp"
+#include "gradus/annexes/pages/look/page.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/nn/safetensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,13 +15,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
-
-#include "gradus/annexes/pages/look/page.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/cli/program/terminal.hpp"
-#include "gradus/files/file.hpp"
-#include "gradus/files/plain.hpp"
-#include "gradus/nn/safetensors.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -118,7 +118,7 @@ void LookReport::json() const {
   }
   object["activations"] = Json::object();
   for (const auto& [name, value] : look_.activations) object["activations"][name] = nested(value);
-  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  std::cout << json_line(object) << std::endl;
 }
 
 bool LookReport::is_tensors(std::string_view beginning) {

@@ -107,7 +107,7 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
   const std::string of_look = R"(lengthxx{"__metadata__":{"gradus":"look"},"tokens":{"dtype":"I64")";
   refused({"--workload", "W0", "--save", Scratch().file("x", of_look)}, "--save must be a new file or an");
   refused(args("--precision bf17"), "--precision must be float32 or bf16, got 'bf17'");
-  refused(args("--workload W5-W1 --precision bf16"), "--precision bf16 is for workloads that train");
+  refused(args("--workload W5-W1 --precision bf16"), "--precision is for workloads that train");
   refused({"--workload", "walk gpt2"}, "a workload must be a task, an architecture");
 }
 

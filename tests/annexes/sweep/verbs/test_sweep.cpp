@@ -100,15 +100,17 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
   const std::string file = scratch.file(
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
                         "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = "
-                        "false\n[try.heads]\nbias = [true, false]\n");
-  must("sweep", file, "--out", scratch.path("sweep"), "--threads 1");
-  CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 3);
+                        "false\n[try.heads]\nbias = [true, false]\n[try.again]\nearlier-steps = [1, 4]\n");
+  const std::string said = must("sweep", file, "--out", scratch.path("sweep"), "--threads 1").out;
+  CHECK(said.starts_with("untied, seed 3: "));  // in the order of the table
+  CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 4);
   const auto trained = [&](const std::string& folder) {
     return json::parse(read(scratch.path("sweep/" + folder + "/train.json")));
   };
   CHECK(trained("untied-s3").at("tied") == false);
   CHECK(trained("untied-s3").at("text-weights") == json{1.0, 2.0});
   CHECK(trained("untied-s3").at("earlier-steps") == json{1, 3});
+  CHECK(trained("again-s3").at("earlier-steps") == json{1, 4});
   CHECK(trained("heads-bias=true-s3").at("bias") == true);
   CHECK(trained("heads-bias=false-s3").at("bias") == false);
 }
@@ -124,6 +126,8 @@ TEST_CASE("a sweep sets no results of another table beside its own") {
   const std::string results = read(out + "/results.jsonl");
   const std::string but_one =
       results.substr(results.find('\n') + 1);  // a run that was stopped is of its table too
+  const std::string begun = read(out + "/table.json");
+  std::ofstream(out + "/table.json") << begun.substr(0, begun.size() - 1);  // without its last line end
   table.replace(table.find("steps = 4"), 9, "steps = 5");
   for (const std::string& kept : {results, but_one}) {
     std::ofstream(out + "/results.jsonl") << kept;
