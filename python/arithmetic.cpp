@@ -90,6 +90,9 @@ Tensor with_number(T x, O y) {
 
 // The sum of bools is whether one holds, their product whether both do.
 bool are_bools(T a, T b) { return a.dtype() == DType::boolean && b.dtype() == DType::boolean; }
+bool is_tensor_or_bool(T a, O b) {
+  return b.tensor.defined() || (a.dtype() == DType::boolean && b.dtype == DType::boolean);
+}
 Tensor multiplied(T a, T b) { return are_bools(a, b) ? both(a, b) : common(a, b) * common(b, a); }
 Tensor added(T a, T b, D alpha) {
   if (are_bools(a, b)) return either(a, b);
@@ -214,9 +217,9 @@ Tensor product(T x, OptionalN dim, B keep) {
 
 void add_arithmetic(Table& t) {
   // -- arithmetic
-  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? added(a, b.tensor, alpha) : with_number(a, b) + b.number * alpha; });
+  t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return is_tensor_or_bool(a, b) ? added(a, tensor_of_operand(b, {a}), alpha) : with_number(a, b) + b.number * alpha; });
   t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
-  t("*mul multiply __mul__(input, other)", [](T a, O b) { return b.tensor.defined() ? multiplied(a, b.tensor) : with_number(a, b) * b.number; });
+  t("*mul multiply __mul__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? multiplied(a, tensor_of_operand(b, {a})) : with_number(a, b) * b.number; });
   t("*div divide true_divide __truediv__(input, other, rounding_mode=None)", of<divided>);
   t("*pow __pow__(input, exponent) tensor:Pow0|Pow1",
     [](O a, O b) { return b.tensor.defined() ? pow(common(tensor_of_operand(a, b), b.tensor), common(b.tensor, tensor_of_operand(a, b))) : pow(with_number(a.tensor, b), b.number); });

@@ -145,11 +145,6 @@ py::object call_attention(const Made& layer, T q, T k, T v, T padding, B weights
   const nn::AttentionOutput y = called<nn::CrossAttention>(layer, g, q, k, v, options);
   return py::make_tuple(y.output, y.weights);
 }
-
-nn::TransformerLayerOptions block(N hidden, D p, Words activation, D eps, B batch_first, B norm_first) {
-  const bool gelu = is_second("activation", activation, "relu", "gelu");
-  return {hidden, p, gelu ? nn::FeedForward::gelu : nn::FeedForward::relu, eps, batch_first, norm_first};
-}
 #endif
 
 }  // namespace
@@ -199,10 +194,6 @@ void add_layers(Table& t) {
   l(":LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(LSTM));
   l(":MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False, generator=None)",
     [](N dim, N heads, D p, B bias, OptionalN k, OptionalN v, B first, G g) { return made(nn::CrossAttention(dim, heads, g, {p, bias, k, v, first}), p > 0); });
-  l(":TransformerEncoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)",
-    [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerEncoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
-  l(":TransformerDecoderLayer(d_model, nhead, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, generator=None)",
-    [](N dim, N heads, N hidden, D p, Words f, D eps, B batch, B norm, G g) { return made(nn::TransformerDecoderLayer(dim, heads, g, block(hidden, p, f, eps, batch, norm)), p > 0); });
 #define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { \
       return made(nn::Convolution<dims>(in, out, size, g, {.stride = stride, .padding = autograd::PerDim(padding.values), .dilation = dilation, .groups = groups, .bias = bias})); }
   l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
@@ -224,11 +215,6 @@ void add_layers(Table& t) {
   l(":_call_GRU(layer, input, hx=None, generator=None)", of<call_recurrent<nn::GRU>>);
   l(":_call_LSTM(layer, input, hx=None, generator=None)", of<call_lstm>);
   l(":_call_MultiheadAttention(layer, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False, generator=None)", of<call_attention>);
-  l(":_call_TransformerEncoderLayer(layer, src, src_mask=None, src_key_padding_mask=None, is_causal=False, generator=None)",
-    [](const Made& layer, T x, T mask, T padding, B causal, G g) { return py::cast(called<nn::TransformerEncoderLayer>(layer, g, x, nn::EncoderMasks{mask, padding, causal})); });
-  l(":_call_TransformerDecoderLayer(layer, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, tgt_is_causal=False, generator=None)",
-    [](const Made& layer, T x, T memory, T mask, T memory_mask, T padding, T memory_padding, B causal, G g) {
-      return py::cast(called<nn::TransformerDecoderLayer>(layer, g, x, memory, nn::DecoderMasks{mask, memory_mask, padding, memory_padding, causal})); });
 #endif
   // -- initial values
   Table i = t.part("init");

@@ -212,9 +212,8 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Every gradient becomes None."""
-        for parameter in self.parameters():
-            parameter.grad = None
+        """Every gradient becomes None, or zeros in its memory."""
+        clear_gradients(self.parameters(), set_to_none)
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
         """Converts floating parameters and buffers; an optimizer made before refuses those that are new. The only device is the CPU."""
@@ -268,6 +267,15 @@ class Module:
         if not own.startswith("\n") and (lines or "\n" in own):  # which is no whole block
             own = "\n  " + "\n  ".join([*(own.split("\n") if own else ()), *lines]) + "\n"
         return f"{type(self).__name__}({own})"
+
+
+def clear_gradients(parameters: Any, set_to_none: bool) -> None:
+    """zero_grad() of these parameters."""
+    for parameter in parameters:
+        if set_to_none:
+            parameter.grad = None
+        elif parameter.grad is not None:
+            parameter.grad.detach().zero_()
 
 
 def converted(value: Any, dtype: Any) -> Any:
@@ -326,7 +334,7 @@ class Layer(Module):
             raise AttributeError(name)
         if name in self._options and name not in ("bias", "weight"):
             return self._options[name]
-        return _member(self._core, name, type(self).__name__)
+        return self._member(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and (name in self._options or name in _tensors_of(self._core)):
@@ -337,6 +345,9 @@ class Layer(Module):
             if name == "training":
                 self._core.train(value)
             super().__setattr__(name, value)
+
+    def _member(self, name: str) -> Any:
+        return _member(self._core, name, type(self).__name__)
 
     def _remake(self, name: str, value: Any) -> None:
         """Makes the layer again with another option, and without a bias that became None. The tensors stay those that they are."""
@@ -426,11 +437,14 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
     def __init__(self: Layer, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> None:
         if callable(act := options.get("activation")):  # F.gelu or nn.GELU() for "gelu"
             options["activation"] = getattr(act, "__name__", type(act).__name__).lower()
-        redrawn = {"generator": _core.Generator(0)} if str(dtype) == "torch.float64" and hasattr(type(self), "reset_parameters") else {}
+        library = next(c for c in type(self).__mro__ if "_make" in vars(c))
+        reset = getattr(type(self), "reset_parameters", None)  # PyTorch draws by it: doubles, and by that of a class of one's own
+        is_own = reset is not getattr(library, "reset_parameters", None)
+        redrawn = {"generator": _core.Generator(0)} if reset and (is_own or str(dtype) == "torch.float64") else {}
         Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
         self.to(dtype=dtype, device=device)  # refuses another device than the CPU
-        if redrawn:  # PyTorch draws doubles
-            getattr(self, "reset_parameters")()
+        if redrawn:
+            reset(self)
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
     return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call, "_make": staticmethod(make),

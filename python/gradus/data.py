@@ -1,6 +1,7 @@
 """torch.utils.data: Dataset, TensorDataset, Subset, DataLoader, default_collate, random_split, with PyTorch's order of batches."""
 from __future__ import annotations
 
+import itertools
 from typing import Any, Iterator
 
 from . import _core
@@ -98,11 +99,13 @@ class DataLoader:
         n, size = len(self.dataset if self.sampler is None else self.sampler), self.batch_size
         return n // size if self.drop_last else -(-n // size)
 
-    def _order(self) -> list[int]:
+    def _order(self) -> Iterator[int]:
         if self.sampler is not None or not self.shuffle:
-            return list(range(len(self.dataset)) if self.sampler is None else self.sampler)
+            yield from range(len(self.dataset)) if self.sampler is None else self.sampler
+            return
         stream = self.generator or _core.Generator(random_seed() % 2**32)
-        return list(_core.randperm(len(self.dataset), generator=stream).tolist())
+        yield from _core.randperm(len(self.dataset), generator=stream).tolist()
+        _core.randperm(len(self.dataset), generator=stream)  # PyTorch takes none of these at the end of a pass
 
     def __iter__(self) -> Iterator[Any]:
         random_seed(self.generator)  # of workers, in PyTorch
@@ -110,8 +113,9 @@ class DataLoader:
 
     def _batches(self) -> Iterator[Any]:
         order = self._order()
-        for begin in range(0, len(self) * self.batch_size, self.batch_size):
-            yield self.collate_fn([self.dataset[i] for i in order[begin:begin + self.batch_size]])
+        while places := list(itertools.islice(order, self.batch_size)):
+            if len(places) == self.batch_size or not self.drop_last:
+                yield self.collate_fn([self.dataset[i] for i in places])
 
 
 __getattr__ = missing("torch.utils.data", globals())

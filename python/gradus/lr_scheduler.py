@@ -11,9 +11,13 @@ from .optim import Optimizer
 class LRScheduler:
     """Sets the rates of an optimizer's groups to get_lr(), at once and at each step()."""
 
-    def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer, self.last_epoch, self._step_count = optimizer, -1, 0
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False) -> None:
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups if last_epoch != -1 else ()):
+            if "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
         self.base_lrs = [group.setdefault("initial_lr", group["lr"]) for group in optimizer.param_groups]
+        self.last_epoch, self.verbose, self._step_count, self._get_lr_called_within_step = last_epoch, verbose, 0, False
         self.step()
 
     def get_lr(self) -> list[float]:
@@ -25,21 +29,22 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """The rates that it set."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return self._last_lr
 
     def step(self) -> None:
         """Sets the next rates."""
         self.last_epoch, self._step_count = self.last_epoch + 1, self._step_count + 1
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
             group["lr"] = lr
+        self._last_lr: list[float] = [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The number of steps and the first rates."""
-        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
+        """The settings, the number of steps and the rates; not the optimizer, and not functions."""
+        return {name: value for name, value in vars(self).items() if name not in ("optimizer", "lr_lambdas", "schedulers")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues from what state_dict() returned; the rates themselves are in the optimizer's state."""
-        self.last_epoch, self.base_lrs = state["last_epoch"], state["base_lrs"]
+        """Continues from what state_dict() returned; the optimizer's state has the rates for its next step."""
+        vars(self).update(state)
 
 
 _LRScheduler = LRScheduler
@@ -48,10 +53,10 @@ _LRScheduler = LRScheduler
 class LambdaLR(LRScheduler):
     """The first rate times lr_lambda(step); a list has one function for each group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1, verbose: bool = False) -> None:
         groups = len(optimizer.param_groups)
         self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def get_lr(self) -> list[float]:
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
@@ -60,9 +65,9 @@ class LambdaLR(LRScheduler):
 class StepLR(LRScheduler):
     """Times gamma every step_size steps."""
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
         self.step_size, self.gamma = step_size, gamma
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def _next(self, base: float, lr: float) -> float:
         return lr * self.gamma if self.last_epoch > 0 and self.last_epoch % self.step_size == 0 else lr
@@ -71,9 +76,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(StepLR):
     """Times gamma at each of these steps."""
 
-    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1) -> None:
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
         self.milestones = milestones
-        super().__init__(optimizer, 1, gamma)
+        super().__init__(optimizer, 1, gamma, last_epoch, verbose)
 
     def _next(self, base: float, lr: float) -> float:
         return lr * self.gamma ** self.milestones.count(self.last_epoch)
@@ -82,16 +87,16 @@ class MultiStepLR(StepLR):
 class ExponentialLR(StepLR):
     """Times gamma every step."""
 
-    def __init__(self, optimizer: Optimizer, gamma: float) -> None:
-        super().__init__(optimizer, 1, gamma)
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+        super().__init__(optimizer, 1, gamma, last_epoch, verbose)
 
 
 class CosineAnnealingLR(LRScheduler):
     """From the first rate down to eta_min in T_max steps, along half a cosine."""
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1, verbose: bool = False) -> None:
         self.T_max, self.eta_min = T_max, eta_min
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def _next(self, base: float, lr: float) -> float:
         step = self.last_epoch
@@ -106,9 +111,9 @@ class CosineAnnealingLR(LRScheduler):
 class LinearLR(LRScheduler):
     """The first rate times a factor, from start_factor to end_factor in total_iters equal steps: to warm up."""
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5) -> None:
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1, verbose: bool = False) -> None:
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def _next(self, base: float, lr: float) -> float:
         step, (start, end, total) = self.last_epoch, (self.start_factor, self.end_factor, self.total_iters)
@@ -120,12 +125,12 @@ class LinearLR(LRScheduler):
 class SequentialLR(LRScheduler):
     """One schedule after another: schedulers[i + 1] starts at step milestones[i]."""
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int]) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1, verbose: bool = False) -> None:
         self.schedulers, self.milestones = schedulers, milestones
         for group, rate in zip(optimizer.param_groups, schedulers[0].base_lrs):
             group["lr"] = rate
         schedulers[0].last_epoch = -1
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def step(self) -> None:
         self.last_epoch += 1
@@ -136,12 +141,13 @@ class SequentialLR(LRScheduler):
             for group, rate in zip(self.optimizer.param_groups, now.base_lrs):
                 group["lr"] = rate
         now.step()
+        self._last_lr = now.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self.schedulers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
+        super().load_state_dict({name: value for name, value in state.items() if name != "_schedulers"})
         for one, its in zip(self.schedulers, state["_schedulers"], strict=True):
             one.load_state_dict(its)
 

@@ -13,7 +13,7 @@ from typing import Any, Iterator
 from . import _core, autograd
 from ._core import Error, Tensor
 from ._missing import missing
-from ._module import Module
+from ._module import Module, clear_gradients
 from ._types import int64
 
 
@@ -53,7 +53,7 @@ class Optimizer:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Updates other parameters, too, with options of their own."""
-        group = {**self.defaults, **param_group}
+        group = {"params": param_group["params"], **self.defaults, **param_group}
         if self._kind:
             if unknown := _unknown(group, self._defaults):
                 raise TypeError(f"{type(self).__name__} has no option {', '.join(unknown)}")
@@ -93,10 +93,9 @@ class Optimizer:
         return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Every gradient becomes None."""
+        """Every gradient becomes None, or zeros in its memory."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                parameter.grad = None
+            clear_gradients(group["params"], set_to_none)
 
     @property
     def state(self) -> dict[Any, dict[str, Any]]:

@@ -30,24 +30,6 @@ def _pairs(options: dict[str, Any], dims: int) -> str:
     return ", ".join([f"{options['in_channels']}, {options['out_channels']}", *words])
 
 
-def _attention(options: dict[str, Any], indent: str = "") -> str:
-    width = options.get("embed_dim", options.get("d_model"))
-    inner = f"in_features={width}, out_features={width}, bias={options.get('bias', True)}"
-    return f"\n{indent}  (out_proj): NonDynamicallyQuantizableLinear({inner})\n{indent}"
-
-
-def _block(options: dict[str, Any], attentions: tuple[str, ...]) -> str:
-    """The parts of a transformer layer."""
-    width, hidden, count = options["d_model"], options["dim_feedforward"], len(attentions) + 1
-    drop = f"Dropout(p={options['dropout']}, inplace=False)"
-    parts = [f"({name}): MultiheadAttention({_attention(options, '  ')})" for name in attentions]
-    parts += [f"(linear1): Linear(in_features={width}, out_features={hidden}, bias=True)", f"(dropout): {drop}",
-              f"(linear2): Linear(in_features={hidden}, out_features={width}, bias=True)"]
-    parts += [f"(norm{i + 1}): LayerNorm(({width},), eps={options['layer_norm_eps']}, elementwise_affine=True)" for i in range(count)]
-    parts += [f"(dropout{i + 1}): {drop}" for i in range(count)]
-    return "\n  " + "\n  ".join(parts) + "\n"
-
-
 def _norm(options: dict[str, Any]) -> str:
     return f"{_sizes(options['normalized_shape'])}, eps={options['eps']}, elementwise_affine={options.get('elementwise_affine', True)}"
 
@@ -60,8 +42,6 @@ def _pool(options: dict[str, Any]) -> str:
 _FORMS: dict[str, Any] = {
     "Conv1d": lambda options: _pairs(options, 1), "Conv2d": lambda options: _pairs(options, 2),
     "MaxPool2d": lambda options: _pool(options) + ", dilation=1, ceil_mode=False", "AvgPool2d": _pool,
-    "MultiheadAttention": _attention, "TransformerEncoderLayer": lambda options: _block(options, ("self_attn",)),
-    "TransformerDecoderLayer": lambda options: _block(options, ("self_attn", "multihead_attn")),
     "Linear": "in_features={in_features}, out_features={out_features}, bias={bias}",
     "Dropout": "p={p}, inplace={inplace}",
     "LayerNorm": _norm, "RMSNorm": _norm,
@@ -120,18 +100,72 @@ globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
 globals()["Embedding"].reset_parameters, globals()["Linear"].reset_parameters = _reset_rows, _reset_linear
 
 
+class NonDynamicallyQuantizableLinear(globals()["Linear"]):  # type: ignore[misc]
+    """The out_proj of a MultiheadAttention, whose tensors these are. As in PyTorch, the attention does not call it."""
+
+    def __init__(self, attention: Layer) -> None:
+        vars(self).update(_of=attention._member("out_proj"), training=attention.training, _options={})
+
+    weight = property(lambda self: self._of.weight, lambda self, x: setattr(self._of, "weight", x))
+    bias = property(lambda self: getattr(self._of, "bias", None), lambda self, x: setattr(self._of, "bias", x))
+    in_features, out_features = property(lambda self: self.weight.size(1)), property(lambda self: self.weight.size(0))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.linear(input, self.weight, self.bias)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Module.__setattr__(self, name, value)
+
+    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        return iter(())
+
+    def _convert(self, dtype: Any) -> None:
+        pass
+
+    def _own_buffers(self) -> list[tuple[str, Tensor]]:
+        return []
+
+    _own_parameters = _own_buffers  # type: ignore[assignment]
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
 if "MultiheadAttention" in globals():
     _attend = globals()["MultiheadAttention"].forward
 
-    def _attend_named(self: Any, *args: Any, **options: Any) -> Any:
-        output, weights = _attend(self, *args, **options)
+    def _without_keys(self: Any, query: Tensor, mask: Any, padding: Any) -> Any:
+        """Whether a query sees no key, of which PyTorch makes NaN: (B, heads, T), or 1 in the place of B and of heads; None if all see one."""
+        mask, padding = (x if x is None or str(x.dtype) == "torch.bool" else x == -math.inf for x in (mask, padding))
+        if mask is not None:
+            mask = mask[None, None] if mask.dim() == 2 else mask.view(-1, self.num_heads, *mask.shape[1:])
+        if padding is not None:
+            padding = padding.view(-1, 1, 1, padding.size(-1)).expand(-1, -1, query.size(-2 if self.batch_first or query.dim() == 2 else 0), -1)
+        hidden = padding if mask is None else mask if padding is None else mask | padding
+        rows = None if hidden is None else hidden.all(-1)
+        return rows if rows is not None and rows.any() else None
+
+    def _attend_named(self: Any, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any = None, need_weights: bool = True,
+                      attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> Any:
+        output, weights = _attend(self, query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
         is_batch = output.dim() == 3
+        rows = _without_keys(self, query, attn_mask, key_padding_mask)
+        if rows is not None:
+            by_head, by_query = (x if is_batch else x[0] for x in (rows.unsqueeze(-1), rows.any(1).unsqueeze(-1)))
+            output = output.masked_fill(by_query if self.batch_first or not is_batch else by_query.transpose(0, 1), math.nan)
+            weights = None if weights is None else weights.masked_fill(by_query if average_attn_weights else by_head, math.nan)
         _core._named(output, "SqueezeBackward1" if not is_batch else "TransposeBackward0" if self.batch_first else "ViewBackward0")
-        if weights is not None and not (is_batch and weights.dim() == 3):
-            _core._named(weights, "ViewBackward0" if is_batch else "SqueezeBackward1")
+        if weights is not None:
+            _core._named(weights, "SqueezeBackward1" if not is_batch else "DivBackward0" if average_attn_weights else "ViewBackward0")
         return output, weights
-    globals()["MultiheadAttention"].forward = _attend_named
+
+    def _its_members(self: Any) -> Iterator[tuple[str, Any]]:
+        yield from super(globals()["MultiheadAttention"], self)._members()
+        yield "out_proj", NonDynamicallyQuantizableLinear(self)
+    globals()["MultiheadAttention"].forward, globals()["MultiheadAttention"]._members = _attend_named, _its_members
+    globals()["MultiheadAttention"].extra_repr = Module.extra_repr
     globals()["MultiheadAttention"].head_dim = property(lambda self: self.embed_dim // self.num_heads)
+    globals()["MultiheadAttention"].out_proj = property(lambda self: NonDynamicallyQuantizableLinear(self))
 
 
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
@@ -312,10 +346,60 @@ class Sequential(ModuleDict):
         return input
 
 
+class _Block(Module):
+    """What the layers of an encoder and of a decoder share: attention, feed-forward, and a norm and dropout for each (Vaswani et al.,
+    arXiv 1706.03762), with norm_first before them (Xiong et al., arXiv 2002.04745)."""
+
+    _attentions: tuple[str, ...] = ("self_attn",)
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, device: Any = None, dtype: Any = None,
+                 generator: Any = None) -> None:
+        if isinstance(activation, str) and activation not in ("relu", "gelu"):
+            raise _core.InputError(f"[module] activation must be 'relu' or 'gelu', got '{activation}'.")
+        count, drawn = len(self._attentions) + 1, {"generator": generator, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **drawn))
+        self.linear1, self.dropout = Linear(d_model, dim_feedforward, **drawn), Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **drawn)
+        for i in range(1, count + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, device=device, dtype=dtype))
+        for i in range(1, count + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.norm_first, self.activation = norm_first, getattr(functional, activation) if isinstance(activation, str) else activation
+
+    def _part(self, i: int, x: Tensor, inner: Any) -> Tensor:
+        norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+        return x + drop(inner(norm(x))) if self.norm_first else norm(x + drop(inner(x)))  # type: ignore[no-any-return]
+
+    def _feed(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Block):
+    """Self-attention and feed-forward. Masks are True, or -inf, where a query must not look: src_mask (T, T), src_key_padding_mask (B, T)."""
+
+    def forward(self, src: Tensor, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:
+        x = self._part(1, src, lambda y: self.self_attn(y, y, y, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0])
+        return self._part(2, x, self._feed)
+
+
+class TransformerDecoderLayer(_Block):
+    """Self-attention, attention to the memory, and feed-forward, with masks for both."""
+
+    _attentions = ("self_attn", "multihead_attn")
+
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
+                memory_key_padding_mask: Any = None, tgt_is_causal: bool = False) -> Tensor:
+        x = self._part(1, tgt, lambda y: self.self_attn(y, y, y, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
+        x = self._part(2, x, lambda y: self.multihead_attn(y, memory, memory, memory_key_padding_mask, False, memory_mask)[0])
+        return self._part(3, x, self._feed)
+
+
 class _Stack(Module):
     """A row of copies of a transformer layer, and a norm after them."""
 
-    def __init__(self, layer: Layer, num_layers: int, norm: Any = None) -> None:
+    def __init__(self, layer: Module, num_layers: int, norm: Any = None) -> None:
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
         self.norm = norm
 
@@ -328,7 +412,7 @@ class _Stack(Module):
 class TransformerEncoder(_Stack):
     """num_layers copies of a TransformerEncoderLayer, and a norm."""
 
-    def __init__(self, encoder_layer: Layer, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
         super().__init__(encoder_layer, num_layers, norm)
 
     def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Tensor:
@@ -349,9 +433,8 @@ class Transformer(Module):
                  dropout: float = 0.1, activation: str = "relu", **options: Any) -> None:
         given = {"dim_feedforward": dim_feedforward, "dropout": dropout, "activation": activation, **options}
         norms = [LayerNorm(d_model, options.get("layer_norm_eps", 1e-5)) for _ in range(2)]
-        made = [globals()[f"Transformer{name}Layer"](d_model, nhead, **given) for name in ("Encoder", "Decoder")]
-        self.encoder = TransformerEncoder(made[0], num_encoder_layers, norms[0])
-        self.decoder = TransformerDecoder(made[1], num_decoder_layers, norms[1])
+        self.encoder = TransformerEncoder(TransformerEncoderLayer(d_model, nhead, **given), num_encoder_layers, norms[0])
+        self.decoder = TransformerDecoder(TransformerDecoderLayer(d_model, nhead, **given), num_decoder_layers, norms[1])
         self.d_model, self.nhead, self.batch_first = d_model, nhead, options.get("batch_first", False)
         for parameter in self.parameters():
             if parameter.dim() > 1:

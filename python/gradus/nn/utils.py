@@ -36,4 +36,17 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     return _core.stack(rows, 0 if batch_first else 1)
 
 
+def parameters_to_vector(parameters: Any) -> Tensor:
+    """All elements, one parameter after another."""
+    return _core.cat([p.view(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
+    """The parameters become views of the vector, which has all elements."""
+    begin = 0
+    for p in parameters:
+        p.data = vec[begin:begin + p.numel()].view_as(p).data
+        begin += p.numel()
+
+
 rnn = types.SimpleNamespace(pad_sequence=pad_sequence)

@@ -15,6 +15,7 @@ import functools
 import importlib
 import math
 import os
+import re
 import sys
 import types
 from typing import Any
@@ -68,6 +69,15 @@ class Module(gradus.nn.Module, metaclass=abc.ABCMeta):
 
     _finds_lists = False
 
+    def __init__(self) -> None:
+        vars(self).setdefault("_buffers", {})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_buffers" not in vars(self) and isinstance(value, (nn.Parameter, gradus.nn.Module)):
+            kind = "parameters" if isinstance(value, nn.Parameter) else "module"
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        super().__setattr__(name, value)
+
     @classmethod
     def __subclasshook__(cls, other: Any) -> Any:  # the library's layers are modules
         return cls is Module and issubclass(other, gradus.nn.Module) or NotImplemented
@@ -118,6 +128,24 @@ class device(str):
 Tensor.device = property(lambda self: device("cpu"))
 
 
+class _Node:
+    """What computed a tensor: its name is PyTorch's."""
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at 0x{id(self):x}>"
+
+
+def _grad_fn(x: Tensor) -> Any:
+    printed = re.search(r"grad_fn=<(\w+)>\)$", repr(x))
+    return type(printed[1], (_Node,), {})() if printed else None
+
+
+Tensor.grad_fn = property(_grad_fn)
+
+
 # -- random numbers
 
 _masks = "default"
@@ -162,8 +190,8 @@ class Generator(gradus.Generator):
     """A stream of its own: Generator().manual_seed(1)."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        super().__init__(0, "torch")
         self._seed = 67280421310721  # PyTorch's
+        super().__init__(self._seed % 2**32, "torch")
 
     def initial_seed(self) -> builtins.int:
         """The seed of its last manual_seed()."""
