@@ -257,11 +257,30 @@ complex = lambda real, imag: Complex(gradus.stack([real, imag], -1))
 polar = lambda abs, angle: complex(abs * angle.cos(), abs * angle.sin())
 
 
+class GradScaler:
+    """torch.cuda.amp.GradScaler where it is disabled, as on a CPU: it changes nothing."""
+
+    def __init__(self, init_scale: builtins.float = 65536.0, *_: Any, enabled: builtins.bool = False, **__: Any) -> None:
+        if enabled:
+            raise Error("[GradScaler] must be disabled on a CPU, got enabled=True.")
+
+    scale, unscale_, update = lambda self, outputs: outputs, lambda self, optimizer: None, lambda self, new_scale=None: None
+    step = lambda self, optimizer, *args, **options: optimizer.step(*args, **options)
+    is_enabled, get_scale = lambda self: False, lambda self: 1.0
+
+
+class _Half:
+    """The name of a dtype that no tensor has here: for tables of dtypes."""
+
+    __repr__ = lambda self: "torch.float16"
+
+
+float16 = half = _Half()
 cosine_similarity = nn.functional.cosine_similarity
 is_tensor, get_default_dtype = lambda x: isinstance(x, Tensor), lambda: float32
 use_deterministic_algorithms = lambda mode, warn_only=False: None
 inference_mode = lambda mode=True: autograd.no_grad(not mode and _core.is_grad_enabled())
-cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, manual_seed=lambda seed: None, manual_seed_all=lambda seed: None)
+cuda = types.SimpleNamespace(amp=types.SimpleNamespace(GradScaler=GradScaler), is_available=lambda: False, device_count=lambda: 0, manual_seed=lambda seed: None, manual_seed_all=lambda seed: None)
 backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False),
                                  mkl=types.SimpleNamespace(is_available=lambda: _masks == "mkl"),
                                  cuda=types.SimpleNamespace(is_available=lambda: False), cudnn=types.SimpleNamespace())
