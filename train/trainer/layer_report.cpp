@@ -9,17 +9,6 @@
 
 namespace gradus::train {
 
-std::vector<Tensor> Trainer::copied_parameters() const {
-  std::vector<Tensor> copies;
-  for (const Tensor& parameter : parameters_) {
-    copies.emplace_back();  // undefined for a frozen one
-    if (!parameter.requires_grad()) continue;
-    copies.back() = empty(parameter.shape(), parameter.dtype());
-    copies.back().copy_(parameter.detach());
-  }
-  return copies;
-}
-
 void Trainer::measure_update(const std::vector<Tensor>& before, LayerReport& layers) const {
   const NoGrad no_grad;
   layers.step = step_;

@@ -49,7 +49,9 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
     report.grad_norm = exchange_->norm();
   }
   check_is_finite("gradient", report.grad_norm, report);
-  const std::vector<Tensor> before = layers ? copied_parameters() : std::vector<Tensor>();
+  std::vector<Tensor> before;  // undefined for frozen parameters
+  for (const Tensor& p : layers ? parameters_ : std::vector<Tensor>())
+    before.push_back(p.requires_grad() ? p.detach() * 1.0 : Tensor());
   {
     const ProfileSpan update(recipe_.optimizer->name());
     const Autocast autocast(recipe_.loop.precision);

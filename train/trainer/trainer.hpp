@@ -91,7 +91,6 @@ class Trainer {
   StepReport make_step(double lr, LayerReport* layers = nullptr);
   /// Sets all but the part's gradient and elapsed, after an update of these parameters.
   void measure_update(const std::vector<Tensor>& before, LayerReport& layers) const;
-  std::vector<Tensor> copied_parameters() const;
   /// Sets loss and tokens.
   void compute_gradients(StepReport& report);
   /// The batches of a micro-batch of the next step. If one throws, the streams are as before.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,22 @@ inline std::string help_of(std::string_view script) {
   command.insert(command.end(), words.begin(), words.end());
   become(command);
   fail(verb, "Python 3 must be installed, got no python3 that runs. Hint: apt-get install python3.");
+}
+
+/// The options of a verb that are given, as words: --name=value, --name for a flag, then the arguments behind
+/// --.
+inline std::vector<std::string> words_of(const CLI::App& verb) {
+  std::vector<std::string> words, arguments{"--"};
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = "--" + (option->get_positional() ? "" : option->get_lnames().front());
+    for (const std::string& value : option->results())
+      if (option->get_positional())
+        arguments.push_back(value);
+      else
+        words.push_back(option->get_items_expected_max() == 0 ? name : concat(name, "=", value));
+  }
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
 }
 
 /// Becomes Python 3, which runs the verb as main(words) of the module gradus.VERB. Throws Error if there is

@@ -1,6 +1,4 @@
 // gradus conform: compares operations with PyTorch. This reads flags; python/gradus/conform.py does the rest.
-#include <memory>
-
 #include "gradus/annexes/bench/verbs/python.hpp"
 #include "gradus/cli/program/flags.hpp"
 #include "gradus/cli/program/verbs.hpp"
@@ -8,14 +6,9 @@
 namespace gradus::cli {
 
 Action add_conform(CLI::App& verb, const std::string& program) {
-  struct Flags {
-    std::string file, only;
-    bool json = false;
-  };
-  auto flags = std::make_shared<Flags>();
-  add_argument(verb, "where", flags->file, "DIR|FILE", "A file of cases, or a folder of *.jsonl");
-  add_value(verb, "--op", flags->only, "NAME", "Run only the cases of this op");
-  verb.add_flag("--json", flags->json, "Print a JSON line for each failing case, and one at the end");
+  verb.add_option("where", "A file of cases, or a folder of *.jsonl")->type_name("DIR|FILE")->required();
+  verb.add_option("--op", "Run only the cases of this op")->type_name("NAME")->take_last();
+  verb.add_flag("--json")->description("Print a JSON line for each failing case, and one at the end");
   verb.footer(
       with_program(R"(A case has inputs and PyTorch's outputs, gradients and gradients of gradients. Each case
 runs in float64 on packed, transposed, stepped and expanded inputs, and in float32
@@ -26,13 +19,7 @@ Examples:
   $ conform tests/annexes/cases/conform
   $ conform tests/annexes/cases/conform/opinfo.jsonl --op softmax)",
                    program));
-  return {[flags]() -> int {
-    std::vector<std::string> words;
-    if (!flags->only.empty()) words = {"--op=" + flags->only};
-    if (flags->json) words.emplace_back("--json");
-    words.insert(words.end(), {"--", flags->file});
-    become_module("conform", words);
-  }};
+  return {[&verb]() -> int { become_module("conform", words_of(verb)); }};
 }
 
 }  // namespace gradus::cli
