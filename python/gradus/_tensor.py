@@ -333,7 +333,10 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self.requires_grad and not self.is_leaf:
         raise Error("[deepcopy] a tensor must be a leaf of the graph, got the result of an operation. Hint: detach() it first.")
     copy = self.detach().clone()
-    return memo.setdefault(id(self), (copy if type(self) is Tensor else type(self)(copy)).requires_grad_(self.requires_grad))
+    copy = memo.setdefault(id(self), (copy if type(self) is Tensor else type(self)(copy)).requires_grad_(self.requires_grad))
+    if type(self) is Tensor and self.grad is not None:  # a parameter's stays behind
+        copy.grad = _deepcopy(self.grad, memo)
+    return copy
 
 
 def _reduce(self: Tensor) -> Any:

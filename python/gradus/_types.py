@@ -42,6 +42,9 @@ class Size(tuple[int, ...]):
     def __add__(self, other: Any) -> Size:
         return Size((*self, *other))
 
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple(self) * times)
+
     def __getitem__(self, key: Any) -> Any:
         item = super().__getitem__(key)
         return Size(item) if isinstance(key, slice) else item

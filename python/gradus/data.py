@@ -77,7 +77,8 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, dict):
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, (tuple, list)):
-        return [default_collate(part) for part in zip(*batch, strict=True)]
+        parts = [default_collate(part) for part in zip(*batch, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else parts
     return _core.stack([tensor(item) for item in batch], 0) if hasattr(first, "__array_interface__") else batch
 
 

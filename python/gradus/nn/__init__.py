@@ -406,6 +406,9 @@ class _Stack(Module):
     def _run(self, x: Tensor, *others: Any, **masks: Any) -> Tensor:
         for layer in self.layers:
             x = layer(x, *others, **masks)
+        return x
+
+    def _normed(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)
 
 
@@ -414,16 +417,29 @@ class TransformerEncoder(_Stack):
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
         super().__init__(encoder_layer, num_layers, norm)
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+
+    def _drops_padding(self, src: Tensor, mask: Any, padding: Any) -> bool:
+        """Whether PyTorch computes without the padded positions, at the end of each row."""
+        if padding is None or mask is not None or not self.enable_nested_tensor or self.training or src.dim() != 3 or padding.dtype.name != "bool":
+            return False
+        first, records = self.layers[0], _core.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters()))
+        is_usual = isinstance(first, TransformerEncoderLayer) and first.activation in (functional.relu, functional.gelu)
+        return bool(is_usual and not records and not first.norm_first and first.self_attn.batch_first and first.self_attn.num_heads % 2 == 0
+                    and (padding[:, 1:] | ~padding[:, :-1]).all())
 
     def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Tensor:
-        return self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        y = self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        if self._drops_padding(src, mask, src_key_padding_mask):
+            y = y.masked_fill(src_key_padding_mask.unsqueeze(-1), 0.0)[:, :int((~src_key_padding_mask).sum(1).max())]
+        return self._normed(y)
 
 
 class TransformerDecoder(_Stack):
     """num_layers copies of a TransformerDecoderLayer, and a norm. The masks are those of the layer."""
 
     def forward(self, tgt: Tensor, *others: Any, **masks: Any) -> Tensor:
-        return self._run(tgt, *others, **masks)
+        return self._normed(self._run(tgt, *others, **masks))
 
 
 class Transformer(Module):

@@ -67,3 +67,27 @@ for _ in range(4): o.step(); q.step(); print(q.get_last_lr(), o.param_groups[0][
 v=nn.utils.parameters_to_vector(nn.Linear(2,1).parameters()); print(v.shape); n=nn.Linear(2,1); nn.utils.vector_to_parameters(torch.arange(3.),n.parameters()); print(n.weight, n.bias)
 m = torch.tensor([True, False])
 print(m + True, m * True, m + False, m * False, m + m, m * 2, m + 1, m * 1.5)
+
+# -- an encoder that computes without the padding, in evaluation
+import collections, warnings
+warnings.filterwarnings("ignore")
+torch.manual_seed(1)
+layer=nn.TransformerEncoderLayer(4,2,8,0.1,batch_first=True)
+e=nn.TransformerEncoder(layer,2,norm=nn.LayerNorm(4))
+x=torch.rand(2,3,4); pad=torch.tensor([[False,False,True],[False,True,True]])
+e.eval()
+print(e(x,src_key_padding_mask=pad))
+with torch.no_grad():
+    print(e(x,src_key_padding_mask=pad)); print(e(x)); print(e(x,src_key_padding_mask=torch.tensor([[True,False,False],[False,False,True]])))
+    e2=nn.TransformerEncoder(layer,1); e2.eval(); print(e2(x,src_key_padding_mask=pad)); print(e2(x,src_key_padding_mask=pad[:1].expand(2,-1)))
+    e2=nn.TransformerEncoder(layer,1,enable_nested_tensor=False); e2.eval(); print(e2(x,src_key_padding_mask=pad))
+    e3=nn.TransformerEncoder(nn.TransformerEncoderLayer(4,1,8,0.1,batch_first=True),1).eval(); print(e3(x,src_key_padding_mask=pad))
+    e4=nn.TransformerEncoder(nn.TransformerEncoderLayer(4,2,8,0.1,batch_first=True,norm_first=True),1).eval(); print(e4(x,src_key_padding_mask=pad))
+    e5=nn.TransformerEncoder(nn.TransformerEncoderLayer(4,2,8,0.1),1).eval(); print(e5(x.transpose(0,1),src_key_padding_mask=pad))
+    e.train(); print(e(x,src_key_padding_mask=pad))
+    t=nn.Transformer(4,2,1,1,8,0.,batch_first=True).eval(); print(t(x,x,src_key_padding_mask=pad,memory_key_padding_mask=pad[:,:2]))
+P=collections.namedtuple("P","a b")
+for b in torch.utils.data.DataLoader([P(1,2.),P(3,4.)],batch_size=2): print(b)
+
+print(torch.Size([2]) * 2, torch.ones(2, 3).size() + (1,))
+x = torch.ones(2, requires_grad=True); (x * 3).sum().backward(); y = copy.deepcopy(x); print(y.grad, y.grad is x.grad)
