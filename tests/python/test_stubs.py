@@ -57,6 +57,15 @@ class Stubs(unittest.TestCase):
                         if not issubclass(cls, BaseException):
                             self.assertEqual(public(vars(cls)) - names(node.body), set())
 
+    def test_they_are_made_without_numpy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(FOLDER, pathlib.Path(folder, "gradus"))
+            pathlib.Path(folder, "numpy.py").write_text("raise ImportError('none')", encoding="utf-8")
+            program = pathlib.Path(__file__).parents[2] / "python/stubs.py"
+            done = subprocess.run([sys.executable, "-B", program, folder], env={"PYTHONPATH": folder}, capture_output=True, text=True)
+            self.assertEqual(done.stderr + done.stdout, "")
+            self.assertEqual(done.returncode, 0)
+
     def test_types_of_an_operation(self):
         text = (FOLDER / "_core" / "__init__.pyi").read_text()
         self.assertIn("def gather(input: _core.Tensor, dim: builtins.int, index: _core.Tensor) -> _core.Tensor: ...", text)

@@ -53,6 +53,8 @@ class _Linalg:
     vector_norm = staticmethod(lambda x, ord=2, dim=None, keepdim=False: gradus.norm(x, ord, dim, keepdim))
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         function = getattr(importlib.import_module("numpy.linalg"), name)
 
         def applied(*args: Any, **options: Any) -> Any:
