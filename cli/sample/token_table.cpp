@@ -1,14 +1,15 @@
 #include "gradus/cli/sample/token_table.hpp"
-#include "gradus/cli/program/terminal.hpp"
-#include "gradus/cli/program/text_output.hpp"
-#include "gradus/files/plain.hpp"
-#include "gradus/models/generate.hpp"
 
 #include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/generate.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -1,11 +1,4 @@
 #include "gradus/annexes/pages/verbs/look/print.hpp"
-#include "gradus/annexes/pages/look/page.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/cli/program/terminal.hpp"
-#include "gradus/cli/program/text_output.hpp"
-#include "gradus/files/file.hpp"
-#include "gradus/files/plain.hpp"
-#include "gradus/nn/safetensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
+
+#include "gradus/annexes/pages/look/page.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/cli/program/terminal.hpp"
+#include "gradus/cli/program/text_output.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/nn/safetensors.hpp"
 
 namespace gradus::cli {
 namespace {
