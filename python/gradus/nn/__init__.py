@@ -368,20 +368,28 @@ class _Block(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.norm_first, self.activation = norm_first, getattr(functional, activation) if isinstance(activation, str) else activation
 
-    def _part(self, i: int, x: Tensor, inner: Any) -> Tensor:
-        norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
-        return x + drop(inner(norm(x))) if self.norm_first else norm(x + drop(inner(x)))  # type: ignore[no-any-return]
+    def _residual(self, i: int, x: Tensor, block: Any, *masks: Any) -> Tensor:
+        norm = getattr(self, f"norm{i}")
+        return x + block(norm(x), *masks) if self.norm_first else norm(x + block(x, *masks))  # type: ignore[no-any-return]
 
-    def _feed(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any) -> Tensor:
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False)[0])  # type: ignore[no-any-return]
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        drop = getattr(self, f"dropout{len(self._attentions) + 1}")
+        return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
+
+    def _mask(self, x: Tensor, mask: Any, is_causal: bool) -> Any:
+        size = x.size(-2 if x.dim() == 2 or self.self_attn.batch_first else 0)
+        return _core.ones((size, size)).triu(1) != 0 if is_causal and mask is None else mask
 
 
 class TransformerEncoderLayer(_Block):
     """Self-attention and feed-forward. Masks are True, or -inf, where a query must not look: src_mask (T, T), src_key_padding_mask (B, T)."""
 
     def forward(self, src: Tensor, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:
-        x = self._part(1, src, lambda y: self.self_attn(y, y, y, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0])
-        return self._part(2, x, self._feed)
+        x = self._residual(1, src, self._sa_block, self._mask(src, src_mask, is_causal), src_key_padding_mask)
+        return self._residual(2, x, self._ff_block)
 
 
 class TransformerDecoderLayer(_Block):
@@ -389,11 +397,15 @@ class TransformerDecoderLayer(_Block):
 
     _attentions = ("self_attn", "multihead_attn")
 
+    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Any, key_padding_mask: Any) -> Tensor:
+        attended = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False)[0]
+        return self.dropout2(attended)  # type: ignore[no-any-return]
+
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
                 memory_key_padding_mask: Any = None, tgt_is_causal: bool = False) -> Tensor:
-        x = self._part(1, tgt, lambda y: self.self_attn(y, y, y, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
-        x = self._part(2, x, lambda y: self.multihead_attn(y, memory, memory, memory_key_padding_mask, False, memory_mask)[0])
-        return self._part(3, x, self._feed)
+        x = self._residual(1, tgt, self._sa_block, self._mask(tgt, tgt_mask, tgt_is_causal), tgt_key_padding_mask)
+        x = self._residual(2, x, self._mha_block, memory, memory_mask, memory_key_padding_mask)
+        return self._residual(3, x, self._ff_block)
 
 
 class _Stack(Module):
@@ -401,7 +413,7 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Any = None) -> None:
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
-        self.norm = norm
+        self.num_layers, self.norm = num_layers, norm
 
     def _run(self, x: Tensor, *others: Any, **masks: Any) -> Tensor:
         for layer in self.layers:

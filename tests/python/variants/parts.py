@@ -91,3 +91,26 @@ for b in torch.utils.data.DataLoader([P(1,2.),P(3,4.)],batch_size=2): print(b)
 
 print(torch.Size([2]) * 2, torch.ones(2, 3).size() + (1,))
 x = torch.ones(2, requires_grad=True); (x * 3).sum().backward(); y = copy.deepcopy(x); print(y.grad, y.grad is x.grad)
+
+torch.manual_seed(0)
+for bf in (True, False):
+    m=nn.MultiheadAttention(4,2,batch_first=bf).eval(); x=torch.rand(2,3,4)
+    with torch.no_grad():
+        if not bf: x=x.transpose(0,1)
+        pad=torch.tensor([[True,True,True],[False,False,True]])
+        am=torch.tensor([[True,True,True],[False,True,False],[False,False,False]])
+        for kw in ({}, dict(key_padding_mask=pad), dict(attn_mask=am), dict(attn_mask=am,key_padding_mask=pad), dict(attn_mask=am.float()*-1e9), dict(need_weights=False, key_padding_mask=pad), dict(need_weights=False, attn_mask=am), dict(average_attn_weights=False,attn_mask=am),dict(average_attn_weights=False,key_padding_mask=pad)):
+            print(bf, list(kw), m(x,x,x,**kw))
+        l=nn.TransformerEncoderLayer(4,2,8,batch_first=bf).eval()
+        for kw in ({}, dict(src_key_padding_mask=pad), dict(src_mask=am), dict(src_mask=am,src_key_padding_mask=pad)):
+            print(bf, list(kw), l(x,**kw))
+        d=nn.TransformerDecoderLayer(4,2,8,batch_first=bf).eval()
+        for kw in ({}, dict(tgt_mask=am), dict(memory_key_padding_mask=pad)):
+            print(bf, list(kw), d(x,x,**kw))
+class L(nn.TransformerEncoderLayer):
+    def _sa_block(self, x, attn_mask, key_padding_mask):
+        y, w = self.self_attn(x,x,x,attn_mask=attn_mask,key_padding_mask=key_padding_mask,need_weights=True)
+        self.w = w.detach()
+        return self.dropout1(y)
+torch.manual_seed(1)
+l=L(4,2,8,batch_first=True); print(l(torch.rand(2,3,4))); print(l.w); e=nn.TransformerEncoder(l,3); print(e.num_layers, e.layers[0].linear1.in_features, e.layers[1].self_attn.num_heads, e.layers[1].self_attn.batch_first)
