@@ -61,6 +61,22 @@ TEST_CASE("runs of one seed are runs of one row, and losses that are no numbers 
   CHECK(json["rows"][0]["mean"] == 1.5);
 }
 
+TEST_CASE("layers are found by name, at the steps that have them") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "metrics.jsonl")
+      << R"({"event":"layers","step":1,"parameters":{"a.w":[1,2,1],"b.w":[3,4,3]}})"
+         "\n"
+      << R"({"event":"layers","step":2,"parameters":{"b.w":[5,6,5],"c.w":[7,8,7]}})"
+         "\n";
+  std::vector<LoggedRun> runs;
+  runs.push_back(read(folder.path()));
+  const auto layers = nlohmann::json::parse(report_json(runs))["runs"][0]["layers"]["layers"];
+  REQUIRE(layers.size() == 3);
+  CHECK(layers[0]["norm"].dump() == "[1.0]");
+  CHECK(layers[1]["norm"].dump() == "[3.0,5.0]");
+  CHECK(layers[2]["grad_norm"].dump() == "[null,8.0]");
+}
+
 TEST_CASE("what is no log is refused by line") {
   CHECK_HAS(error_of_log("{}\n"), "metrics.jsonl:1 must have a field 'event'.");
   CHECK_HAS(error_of_log(std::string(kLog) + "x\n"), "metrics.jsonl:5 must be JSON");
