@@ -75,7 +75,10 @@ class Optimizer:
         return f"{type(self).__name__} ({''.join(f'{chr(10)}Parameter Group {i}{chr(10)}{text}' for i, text in enumerate(groups))})"
 
     def _part(self, group: dict[str, Any], assembly: Any) -> Any:
-        return _core.Optimizer(self._kind, assembly, _numbers(group), self._decay_vectors)
+        try:
+            return _core.Optimizer(self._kind, assembly, _numbers(group), self._decay_vectors)
+        except Error as e:  # of an option that makes no sense
+            raise _core.InputError(str(e)) from None
 
     @autograd.enable_grad()
     def _called(self, closure: Any) -> Any:

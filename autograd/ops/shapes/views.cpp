@@ -172,7 +172,7 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) cons
   check_defined("slice", *this);
   if (this->dim() == 0) fail("slice", "a scalar has no dimension to slice.");
   const int d = wrap_dim("slice", dim, this->dim());
-  if (step < 1) fail("slice", "step must be at least 1, got ", step, ".");
+  if (step < 1) fail<InputError>("slice", "step must be at least 1, got ", step, ".");
   const int64_t size = shape()[d];
   const auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
   start = bound(start);

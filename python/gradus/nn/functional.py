@@ -82,6 +82,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> 
     """`value` around the last dimensions: pad is (left, right) of the last, then of the one before, and so on."""
     if mode != "constant":
         raise _core.Error(f"[pad] mode must be 'constant', got '{mode}'.")
+    if len(pad) % 2 != 0 or len(pad) > 2 * input.dim():
+        raise _core.Error(f"[pad] pad must be pairs for at most {input.dim()} dimensions, got {list(pad)}.")
     for i in range(0, len(pad), 2):
         dim = input.dim() - 1 - i // 2
         cut = [max(-n, 0) for n in pad[i:i + 2]]  # negative widths take away
