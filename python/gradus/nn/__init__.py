@@ -357,9 +357,10 @@ class _Block(Module):
                  generator: Any = None) -> None:
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
             raise _core.InputError(f"[module] activation must be 'relu' or 'gelu', got '{activation}'.")
+        attention: Any = globals().get("MultiheadAttention") or __getattr__("MultiheadAttention")  # missing without the annex layers
         count, drawn = len(self._attentions) + 1, {"generator": generator, "device": device, "dtype": dtype}
         for name in self._attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **drawn))
+            setattr(self, name, attention(d_model, nhead, dropout, batch_first=batch_first, **drawn))
         self.linear1, self.dropout = Linear(d_model, dim_feedforward, **drawn), Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **drawn)
         for i in range(1, count + 1):
