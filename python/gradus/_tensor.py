@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import copyreg
 import functools
 import html
 import math
@@ -13,6 +14,7 @@ from ._core import Error, Generator, Tensor
 from ._missing import missing
 from ._types import TILES, Parameter, Size, ValuesAndIndices, bfloat16, bool_, dtype, float32, float64, int64, is_cpu
 
+copyreg.pickle(type(_core.relu), lambda operation: operation.__name__)  # type: ignore[arg-type]  # copies are the same, as of functions
 _LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}  # of struct
 
 

@@ -1,6 +1,7 @@
 """torch.optim.lr_scheduler: schedules that set param_groups[i]["lr"] at each step()."""
 from __future__ import annotations
 
+import collections
 import math
 from typing import Any, Callable
 
@@ -73,22 +74,26 @@ class StepLR(LRScheduler):
         return lr * self.gamma if self.last_epoch > 0 and self.last_epoch % self.step_size == 0 else lr
 
 
-class MultiStepLR(StepLR):
+class MultiStepLR(LRScheduler):
     """Times gamma at each of these steps."""
 
     def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        self.milestones = milestones
-        super().__init__(optimizer, 1, gamma, last_epoch, verbose)
+        self.milestones, self.gamma = collections.Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch, verbose)
 
     def _next(self, base: float, lr: float) -> float:
-        return lr * self.gamma ** self.milestones.count(self.last_epoch)
+        return lr * self.gamma ** self.milestones[self.last_epoch]
 
 
-class ExponentialLR(StepLR):
+class ExponentialLR(LRScheduler):
     """Times gamma every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
-        super().__init__(optimizer, 1, gamma, last_epoch, verbose)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch, verbose)
+
+    def _next(self, base: float, lr: float) -> float:
+        return lr * self.gamma if self.last_epoch > 0 else lr
 
 
 class CosineAnnealingLR(LRScheduler):
