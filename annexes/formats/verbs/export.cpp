@@ -233,7 +233,7 @@ int export_model(const ExportFlags& flags) {
   format.write(trained, flags);
 
   std::string next = format.next;
-  const std::string path = shell_path(flags.out);
+  const std::string path = shell_path((fs::path(flags.out) / ".").parent_path());  // "a/" is "a"
   if (const size_t at = next.find("PATH"); at != next.npos) next.replace(at, 4, path);
   Messages(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));
   return kDone;
