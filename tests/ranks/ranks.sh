@@ -35,7 +35,8 @@ same again
 # What is not the same for every number of ranks ends, and has learned something.
 learned() { awk -v loss="$(loss "$1")" -v most="${2:-3}" 'BEGIN { exit !(loss > 0 && loss < most) }' || { echo "$1 must learn" && exit 1; }; }
 go wire --ranks 2 --wire bf16 --lr 1e-2 && learned wire
-timeout 60 "$program" train --text a.txt --minutes 0.05 --micro 2 --ranks 2 --quiet --out minutes && learned minutes 3.3  # few steps if it is busy
+# On a busy machine there are few steps. Before the first one the loss is that of 257 tokens, 5.549.
+timeout 60 "$program" train --text a.txt --minutes 0.05 --micro 2 --ranks 2 --quiet --out minutes && learned minutes 5.5
 echo 'ranks = 2' >two.toml
 go profile --config two.toml --profile trace.json --profile-after 2 --profile-steps 3
 grep -q '"to rank 0".*"pid":2' trace.json
