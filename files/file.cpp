@@ -238,10 +238,13 @@ void make_folders(const fs::path& folder) {
 }
 
 fs::path absolute_path(const fs::path& path) {
-  const fs::path given = fs::absolute(path);
-  const bool goes_up =
-      std::find(given.begin(), given.end(), "..") != given.end();  // also out of a link's target
-  const fs::path whole = goes_up ? fs::weakly_canonical(given) : given.lexically_normal();
+  fs::path whole;
+  for (const fs::path& part : fs::absolute(path))
+    if (part == "..")  // above the target of a link
+      whole = fs::weakly_canonical(whole).parent_path();
+    else
+      whole /= part;
+  whole = whole.lexically_normal();
   return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
 }
 

@@ -225,9 +225,9 @@ void add_arithmetic(Table& t) {
     [](O a, O b) { return b.tensor.defined() ? pow(common(tensor_of_operand(a, b), b.tensor), common(b.tensor, tensor_of_operand(a, b))) : pow(with_number(a.tensor, b), b.number); });
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return floored<true>(a, tensor_of_operand(b, {a})); });
   t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
-  t(".__radd__(input, other)", REVERSED(add, b.number + with_number(a, b)));
+  t(".__radd__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? added(tensor_of_operand(b, {a}), a, 1) : b.number + with_number(a, b); });
   t(".__rsub__(input, other) Rsub1", REVERSED(sub, b.number - with_number(a, b)));
-  t(".__rmul__(input, other)", REVERSED(multiplied, b.number * with_number(a, b)));
+  t(".__rmul__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? multiplied(tensor_of_operand(b, {a}), a) : b.number * with_number(a, b); });
   t(".__rtruediv__(input, other) Mul0", REVERSED(div, b.number / a));
   t(".__rfloordiv__(input, other)", [](T a, O b) { return floored<true>(tensor_of_operand(b, {a}), a); });
   t(".__rmod__(input, other) Remainder1", [](T a, O b) { return remainder(tensor_of_operand(b, {a}), a); });

@@ -104,7 +104,8 @@ models::MemoryEstimate training_memory(const TrainConfig& config) {
   if (!config.teacher.empty() && std::filesystem::exists(config.teacher))
     bytes.parameters += 4.0 * static_cast<double>(models::load_config(config.teacher).num_parameters());
   if (config.ema > 0) bytes.average = bytes.gradients;
-  bytes.gradients *= static_cast<double>(std::bit_width(static_cast<uint64_t>(config.micro)));  // see TreeSum
+  if (config.micro > 1)  // see TreeSum
+    bytes.gradients *= static_cast<double>(std::bit_width(static_cast<uint64_t>(config.micro) + 1));
   const OptimizerMemory memory = optimizer_kind(config.optimizer).memory(trained, config.precision);
   bytes.optimizer = memory.kept;
   bytes.update = memory.working;

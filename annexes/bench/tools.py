@@ -30,20 +30,30 @@ def compact(value):
 
 
 def before_start():
-    """In the process of answer(): its end is that of this program, and it saves what it has, as after Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """In the process of answer(): it gets SIGTERM when this program ends, and then saves its state."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def answer(words):
-    """The exit code of this program with these words, and its output. Ends as it does after Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    done = subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=before_start)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    if code == 128 + signal.SIGINT:
-        os.kill(os.getpid(), signal.SIGINT)
-    return code, done.stdout.splitlines()
+    """The exit code of this program with these words, and its output. A signal goes to that process, and then ends this one, too."""
+    child, got = None, []
+
+    def pass_on(number, _):
+        got.append(number)
+        if child:
+            child.send_signal(number)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
+    child = subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=before_start)
+    output, _ = child.communicate()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+    if got or code == 128 + signal.SIGINT:
+        os.kill(os.getpid(), got[0] if got else signal.SIGINT)
+    return code, output.splitlines()
 
 
 def table(rows, right):

@@ -5,18 +5,18 @@ import contextlib
 import io
 import os
 import pickle
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
 from . import _core, _tensor
 from ._core import Error, Tensor
 
-_KNOWN = {("gradus._tensor", "_unpickled"): _tensor._unpickled, ("collections", "OrderedDict"): OrderedDict, ("_codecs", "encode"): lambda text, _: text.encode("latin1")}
+_KNOWN = {("gradus._tensor", "_unpickled"): _tensor._unpickled, ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter, ("_codecs", "encode"): lambda text, _: text.encode("latin1")}
 
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, (Tensor, OrderedDict)) or obj in _KNOWN.values():
+        if isinstance(obj, (Tensor, OrderedDict, Counter)) or obj in _KNOWN.values():
             return NotImplemented
         raise Error(f"[save] values must be tensors, numbers, texts, None, lists and dictionaries, got {type(obj).__name__}. "
                     "Hint: save model.state_dict(), not the model.")

@@ -275,7 +275,7 @@ def clear_gradients(parameters: Any, set_to_none: bool) -> None:
         if set_to_none:
             parameter.grad = None
         elif parameter.grad is not None:
-            parameter.grad.detach().zero_()
+            parameter.grad = parameter.grad.detach().zero_()
 
 
 def converted(value: Any, dtype: Any) -> Any:
@@ -384,7 +384,7 @@ class Layer(Module):
             if shared is not made[name]:
                 core.set(name, shared)
         shared = ("_core", "_options", "tokenizer")
-        vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items()}, _core=core)
+        vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items() if name != "_out"}, _core=core)
         return layer
 
     def extra_repr(self) -> str:
@@ -440,11 +440,12 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
         library = next(c for c in type(self).__mro__ if "_make" in vars(c))
         reset = getattr(type(self), "reset_parameters", None)  # PyTorch draws by it: doubles, and by that of a class of one's own
         is_own = reset is not getattr(library, "reset_parameters", None)
-        redrawn = {"generator": _core.Generator(0)} if reset and (is_own or str(dtype) == "torch.float64") else {}
+        draws = "generator" in type(self)._defaults and options.get("generator") is None
+        redrawn = {"generator": _core.Generator(0)} if draws and reset and (is_own or str(dtype) == "torch.float64") else {}
         Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
         self.to(dtype=dtype, device=device)  # refuses another device than the CPU
-        if redrawn:
-            reset(self)
+        if redrawn or is_own and not type(self)._defaults.keys() & {"generator"}:
+            reset(self)  # type: ignore[misc]
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
     return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call, "_make": staticmethod(make),

@@ -45,7 +45,7 @@ class LRScheduler:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues from what state_dict() returned; the optimizer's state has the rates for its next step."""
-        vars(self).update(state)
+        vars(self).update({name: value for name, value in state.items() if name not in ("optimizer", "lr_lambdas")})
 
 
 _LRScheduler = LRScheduler
@@ -107,6 +107,8 @@ class CosineAnnealingLR(LRScheduler):
         step = self.last_epoch
         if step == 0:
             return lr
+        if self._step_count == 1:  # it continues from last_epoch
+            return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * step / self.T_max)) / 2
         if (step - 1 - self.T_max) % (2 * self.T_max) == 0:
             return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
         before, now = (1 + math.cos(math.pi * s / self.T_max) for s in (step - 1, step))

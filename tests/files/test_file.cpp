@@ -227,6 +227,7 @@ TEST_CASE("the folder above a link is that above its target") {
   fs::create_directory_symlink("a/b", folder / "link");
   CHECK(absolute_path(folder / "link/../x/") == fs::canonical(folder / "a") / "x");
   CHECK(absolute_path(folder / "x/./y//") == folder / "x/y");
+  CHECK(absolute_path(folder / "a/../link") == fs::canonical(folder.path()) / "link");
   CHECK(absolute_path("/") == "/");
 }
 

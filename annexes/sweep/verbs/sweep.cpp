@@ -41,8 +41,11 @@ Json json_of(const toml::table& table, const std::string& file, int sections) {
   Json all = Json::array();
   std::vector<toml::table::const_iterator> items;
   for (auto item = table.begin(); item != table.end(); ++item) items.push_back(item);
-  const auto line = [](const auto& item) { return item->first.source().begin.line; };
-  if (sections > 0) std::ranges::stable_sort(items, {}, line);  // toml has them by name
+  const auto place = [](const auto& item) {
+    const toml::source_position begin = item->first.source().begin;
+    return std::pair(begin.line, begin.column);
+  };
+  if (sections > 0) std::ranges::stable_sort(items, {}, place);  // toml has them by name
   for (const auto& one : items) {
     const auto& [key, value] = *one;
     const std::string name(key.str());

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import OrderedDict
 from typing import Any, Callable, Iterator
 
 from .. import _core
@@ -94,6 +95,31 @@ def _reset_linear(self: Any) -> None:
         init.uniform_(self.bias, -1 / math.sqrt(self.in_features), 1 / math.sqrt(self.in_features))
 
 
+def _reset_convolution(self: Any) -> None:
+    """Draws the parameters again."""
+    bound = 1 / math.sqrt(self.weight[0].numel())
+    init.kaiming_uniform_(self.weight, math.sqrt(5))
+    if self.bias is not None:
+        init.uniform_(self.bias, -bound, bound)
+
+
+def _reset_recurrent(self: Any) -> None:
+    """Draws the parameters again."""
+    for parameter in self.parameters():
+        init.uniform_(parameter, -1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+
+
+def _reset_norm(self: Any) -> None:
+    """Ones and zeros."""
+    for name, value in (("weight", 1.0), ("bias", 0.0)):
+        if getattr(self, name) is not None:
+            init.constant_(getattr(self, name), value)
+
+
+for _names, _reset in {"Conv1d Conv2d": _reset_convolution, "RNN GRU LSTM": _reset_recurrent, "LayerNorm GroupNorm BatchNorm1d BatchNorm2d": _reset_norm}.items():
+    for _name in _names.split():
+        if _name in globals():
+            globals()[_name].reset_parameters = _reset
 globals()["Embedding"].forward, globals()["LayerNorm"].forward, globals()["Dropout"].forward = _embed, _normalize, _drop
 globals()["LayerNorm"].normalized_shape = property(lambda self: _sizes(self._options["normalized_shape"]))
 globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
@@ -104,10 +130,10 @@ class NonDynamicallyQuantizableLinear(globals()["Linear"]):  # type: ignore[misc
     """The out_proj of a MultiheadAttention, whose tensors these are. As in PyTorch, the attention does not call it."""
 
     def __init__(self, attention: Layer) -> None:
-        vars(self).update(_of=attention._member("out_proj"), training=attention.training, _options={})
+        vars(self).update(_of=attention, training=attention.training, _options={})
 
-    weight = property(lambda self: self._of.weight, lambda self, x: setattr(self._of, "weight", x))
-    bias = property(lambda self: getattr(self._of, "bias", None), lambda self, x: setattr(self._of, "bias", x))
+    weight = property(lambda self: self._of._member("out_proj").weight, lambda self, x: self._of._core.set("out_proj.weight", x))
+    bias = property(lambda self: getattr(self._of._member("out_proj"), "bias", None), lambda self, x: self._of._core.set("out_proj.bias", x))
     in_features, out_features = property(lambda self: self.weight.size(1)), property(lambda self: self.weight.size(0))
 
     def forward(self, input: Tensor) -> Tensor:
@@ -116,16 +142,36 @@ class NonDynamicallyQuantizableLinear(globals()["Linear"]):  # type: ignore[misc
     def __setattr__(self, name: str, value: Any) -> None:
         Module.__setattr__(self, name, value)
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        made = Linear(self.in_features, self.out_features, self.bias is not None, generator=_core.Generator(0))
+        made.weight, made.bias = (copy.deepcopy(x, memo) for x in (self.weight, self.bias))
+        return made
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        return (pair for pair in super()._members() if pair[0] != "_of")
+
     def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        return iter(())
+        return iter(())  # the attention has them
+
+    def _assembly(self) -> Any:
+        return _core.Assembly(self._own_parameters(), False)
+
+    def state_dict(self) -> OrderedDict[str, Tensor]:
+        return OrderedDict((name, x.detach()) for name, x in self._own_parameters())
 
     def _convert(self, dtype: Any) -> None:
-        pass
+        for name, x in self._own_parameters():
+            if (new := converted(x, dtype)) is not x:
+                self._set(name, new)
+
+    def _set(self, name: str, value: Parameter) -> None:
+        setattr(self, name, value)
+
+    def _own_parameters(self) -> list[tuple[str, Any]]:
+        return [(name, x) for name, x in (("weight", self.weight), ("bias", self.bias)) if x is not None]
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         return []
-
-    _own_parameters = _own_buffers  # type: ignore[assignment]
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -159,13 +205,27 @@ if "MultiheadAttention" in globals():
             _core._named(weights, "SqueezeBackward1" if not is_batch else "DivBackward0" if average_attn_weights else "ViewBackward0")
         return output, weights
 
+    _Attention = globals()["MultiheadAttention"]
+
+    def _out(self: Any) -> Any:
+        return vars(self).setdefault("_out", NonDynamicallyQuantizableLinear(self))
+
+    def _replace_out(self: Any, module: Any) -> None:
+        if (module.bias is None) != (_out(self).bias is None):
+            raise _core.Error("[module] out_proj must have a bias if the one before has, got another. Hint: make another layer.")
+        for name, x in module.named_parameters():
+            setattr(_out(self), name, x)
+
     def _its_members(self: Any) -> Iterator[tuple[str, Any]]:
-        yield from super(globals()["MultiheadAttention"], self)._members()
-        yield "out_proj", NonDynamicallyQuantizableLinear(self)
-    globals()["MultiheadAttention"].forward, globals()["MultiheadAttention"]._members = _attend_named, _its_members
+        yield "out_proj", _out(self)
+        yield from (pair for pair in super(_Attention, self)._members() if pair[0] != "_out")
+
+    def _its_parameters(self: Any) -> list[tuple[str, Any]]:
+        return [pair for pair in super(_Attention, self)._own_parameters() if not pair[0].startswith("out_proj.")]
+    _Attention.forward, _Attention._members, _Attention._own_parameters = _attend_named, _its_members, _its_parameters
     globals()["MultiheadAttention"].extra_repr = Module.extra_repr
     globals()["MultiheadAttention"].head_dim = property(lambda self: self.embed_dim // self.num_heads)
-    globals()["MultiheadAttention"].out_proj = property(lambda self: NonDynamicallyQuantizableLinear(self))
+    globals()["MultiheadAttention"].out_proj = property(_out, _replace_out)
 
 
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
@@ -437,12 +497,13 @@ class TransformerEncoder(_Stack):
         if padding is None or mask is not None or not self.enable_nested_tensor or self.training or src.dim() != 3 or padding.dtype.name != "bool":
             return False
         first, records = self.layers[0], _core.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters()))
-        is_usual = isinstance(first, TransformerEncoderLayer) and first.activation in (functional.relu, functional.gelu)
+        is_usual = isinstance(first, TransformerEncoderLayer) and (
+            first.activation in (functional.relu, functional.gelu) or type(first.activation).__name__ in ("ReLU", "GELU"))
         return bool(is_usual and not records and not first.norm_first and first.self_attn.batch_first and first.self_attn.num_heads % 2 == 0
                     and (padding[:, 1:] | ~padding[:, :-1]).all())
 
     def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Tensor:
-        y = self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        y = self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **({"is_causal": True} if is_causal else {}))
         if self._drops_padding(src, mask, src_key_padding_mask):
             y = y.masked_fill(src_key_padding_mask.unsqueeze(-1), 0.0)[:, :int((~src_key_padding_mask).sum(1).max())]
         return self._normed(y)
