@@ -78,8 +78,6 @@ Tokens parse_tokens(const data::Source& source) {
   return tokens;
 }
 
-/// On one line, with U+FFFD for bytes that are not UTF-8.
-
 /// Converts the JSON list on the standard input, item by item, into another.
 template <class Convert>
 void convert_list(const std::vector<std::string>& files, const Convert& convert) {

@@ -10,7 +10,7 @@ import textwrap
 import types
 
 MODULES = """_core _core.init _core.layers _missing _module _tensor _types _files autograd conform data gradcheck models nn nn.functional
-nn.utils optim pytest_plugin replay torch""".split()
+nn.transformer nn.utils optim pytest_plugin replay torch""".split()
 ALIASES = {"torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.utils": "nn.utils", "torch.optim": "optim",
            "torch.autograd": "autograd", "torch.mkl": "torch", "torch.utils.data": "data"}
 HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"

@@ -38,7 +38,8 @@ double system_memory() {
   return pages > 0 ? static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) : kUnlimited;
 }
 
-/// What a control group (version 2) leaves, where the system can drop pages of files.
+/// The bytes that a control group (version 2) allows beyond those that it uses. Pages of files do not count
+/// as used, because the system can drop them. Infinity without a limit.
 double left_in(const std::filesystem::path& group) {
   const double limit = number_in(group / "memory.max");
   if (limit == 0) return kUnlimited;

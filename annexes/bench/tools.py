@@ -30,14 +30,14 @@ def compact(value):
 
 
 def before_start():
-    """In the process of answer(): it gets SIGTERM when this program ends, and then saves its state."""
+    """Runs in the process that answer() starts. The process gets SIGTERM when this program ends, and then saves its state."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
 def answer(words):
-    """The exit code of this program with these words, and its output. A signal goes to that process, and then ends this one, too."""
+    """Runs this program with these words. Returns its exit code and output. Passes SIGINT and SIGTERM on, and then ends by the signal."""
     child, got = None, []
 
     def pass_on(number, _):
@@ -47,6 +47,8 @@ def answer(words):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pass_on)
     child = subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=before_start)
+    if got:  # before it was there
+        child.send_signal(got[0])
     output, _ = child.communicate()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -37,8 +37,8 @@ std::vector<Workload> workloads();
 /// (W4-W2n, W4-W3). Without names: all. Throws Error for an unknown name.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
-/// The same with products in `precision`, for another under the name "W1 bf16". Throws Error for a workload
-/// that generates.
+/// The same with products in `precision`; if it had another one, its name becomes "W1 bf16". Throws Error for
+/// a workload that generates.
 Workload with_precision(Workload workload, DType precision);
 
 /// "train gpt2 4 4 128 64 12 65 0.1 float32": task, architecture, layers, heads, width, block, batch,

@@ -78,11 +78,10 @@ def runs_of(seeds, base, settings):
              "seeds.")
     runs = {}
     for name, flags in settings:
+        own = {key for key, _ in flags}  # `train` takes the last of several values, but all lists
+        usual = [word for one in base if not (one["is_list"] and one["key"] in own) for word in flag(one["key"], one["values"])]
         for chosen in itertools.product(*(lists for _, lists in flags)):
-            # `train` takes the last of several values, but all of a list.
-            own = {key for key, _ in flags}
-            words = [word for one in base if not (one["is_list"] and one["key"] in own) for word in flag(one["key"], one["values"])]
-            setting = name
+            setting, words = name, list(usual)
             for (key, lists), values in zip(flags, chosen):
                 setting += f" {key}={values[0]}" if len(lists) > 1 else ""
                 words += flag(key, values)

@@ -93,7 +93,8 @@ CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds boun
 
 CLI::Option* number(const CLI::App& verb, CLI::Option* option) {
   return option->check([verb = verb.get_name(), flag = option->get_name()](const std::string& text) {
-    const char *begin = text.data() + (text.starts_with('+') ? 1 : 0), *const end = text.data() + text.size();
+    const char *begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0),
+               *const end = text.data() + text.size();
     double value = 0;
     if (const auto [rest, error] = std::from_chars(begin, end, value); rest != end || error != std::errc())
       fail(verb, flag, " must be a number, got ", files::in_quotes(text), ".");

@@ -384,7 +384,7 @@ class Layer(Module):
             if shared is not made[name]:
                 core.set(name, shared)
         shared = ("_core", "_options", "tokenizer")
-        vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items() if name != "_out"}, _core=core)
+        vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items()}, _core=core)
         return layer
 
     def extra_repr(self) -> str:
@@ -438,13 +438,15 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
         if callable(act := options.get("activation")):  # F.gelu or nn.GELU() for "gelu"
             options["activation"] = getattr(act, "__name__", type(act).__name__).lower()
         library = next(c for c in type(self).__mro__ if "_make" in vars(c))
-        reset = getattr(type(self), "reset_parameters", None)  # PyTorch draws by it: doubles, and by that of a class of one's own
+        # PyTorch calls reset_parameters(). Here it is called where the result differs: to draw doubles, and if a subclass has its own.
+        reset = getattr(type(self), "reset_parameters", None)
         is_own = reset is not getattr(library, "reset_parameters", None)
-        draws = "generator" in type(self)._defaults and options.get("generator") is None
-        redrawn = {"generator": _core.Generator(0)} if draws and reset and (is_own or str(dtype) == "torch.float64") else {}
+        draws = "generator" in type(self)._defaults
+        is_redrawn = draws and reset and options.get("generator") is None and (is_own or str(dtype) == "torch.float64")
+        redrawn = {"generator": _core.Generator(0)} if is_redrawn else {}
         Layer.__init__(self, make(*args, **{**options, **redrawn}), **options_of(make, args, options))
         self.to(dtype=dtype, device=device)  # refuses another device than the CPU
-        if redrawn or is_own and not type(self)._defaults.keys() & {"generator"}:
+        if is_redrawn or is_own and not draws:
             reset(self)  # type: ignore[misc]
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer

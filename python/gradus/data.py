@@ -106,7 +106,7 @@ class DataLoader:
             return
         stream = self.generator or _core.Generator(random_seed() % 2**32)
         yield from _core.randperm(len(self.dataset), generator=stream).tolist()
-        _core.randperm(len(self.dataset), generator=stream)  # PyTorch takes none of these at the end of a pass
+        _core.randperm(len(self.dataset), generator=stream)  # PyTorch draws it at the end of a pass and does not use it
 
     def __iter__(self) -> Iterator[Any]:
         random_seed(self.generator)  # of workers, in PyTorch

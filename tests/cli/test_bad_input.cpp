@@ -177,7 +177,7 @@ TEST_CASE("numbers must make sense") {
       {"--steps --batch --accum --eval-every --save-every --threads --stop-after", "0 -3",
        "must be a whole number of at least 1, got "},
       {"--lr", "0 -1 nan inf", "must be a finite number above 0, got "},
-      {"--lr", "0x1p-10 1e999 1e-3x", "must be a number, got '"},
+      {"--lr", "0x1p-10 1e999 1e-3x +-1", "must be a number, got '"},
       {"--dropout --val-fraction --beta1 --beta2 --momentum --ema", "-0.1 1 nan", "must be in [0, 1), got "},
       {"--weight-decay --clip", "-1 nan inf", "must be a finite number of at least 0, got "},
       {"--min-lr", "-1 nan inf", "must be from 0 to --lr"},

@@ -44,8 +44,8 @@ inline std::vector<std::string> words_of(const CLI::App& verb) {
     for (const std::string& value : option->results())
       if (option->get_positional())
         arguments.push_back(value);
-      else
-        words.push_back(option->get_items_expected_max() == 0 ? name : concat(name, "=", value));
+      else if (const bool is_flag = option->get_items_expected_max() == 0; !is_flag || option->as<bool>())
+        words.push_back(is_flag ? name : concat(name, "=", value));
   }
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;

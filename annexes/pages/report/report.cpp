@@ -60,21 +60,22 @@ Json json_of(const Norms& of) {
 /// The norms of the layers at each evaluation, a list for each layer.
 Json layers_json(const std::vector<Layers>& all) {
   Json json = {{"step", Json::array()}, {"layers", Json::array()}};
-  const auto set_last = [&](Json& values, double value) {  // null at steps without that layer
-    while (values.size() + 1 < json["step"].size()) values.push_back(nullptr);
-    values.push_back(rounded(value));
-  };
   const size_t every = std::max<size_t>(1, (all.size() + kMostEvaluations - 1) / kMostEvaluations);
   for (size_t i = (all.size() + every - 1) % every; i < all.size(); i += every) {  // up to the last one
     json["step"].push_back(all[i].step);
+    for (Json& layer : json["layers"])  // null at steps without it
+      for (const char* key : {"norm", "grad_norm", "update_ratio"}) layer[key].push_back(nullptr);
+    const Json none = Json::array_t(json["step"].size());
     for (const Norms& of : by_layer(all[i].parameters)) {
       const auto is_it = [&](const Json& known) { return known["name"] == of.name; };
       auto layer = std::find_if(json["layers"].begin(), json["layers"].end(), is_it);
       if (layer == json["layers"].end())
-        layer = json["layers"].insert(layer, Json::object({{"name", of.name}}));
-      set_last((*layer)["norm"], of.norm);
-      set_last((*layer)["grad_norm"], of.grad_norm);
-      set_last((*layer)["update_ratio"], of.update_norm / of.norm);
+        layer = json["layers"].insert(
+            layer,
+            Json::object({{"name", of.name}, {"norm", none}, {"grad_norm", none}, {"update_ratio", none}}));
+      (*layer)["norm"].back() = rounded(of.norm);
+      (*layer)["grad_norm"].back() = rounded(of.grad_norm);
+      (*layer)["update_ratio"].back() = rounded(of.update_norm / of.norm);
     }
   }
   return json;

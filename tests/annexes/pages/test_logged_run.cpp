@@ -72,7 +72,7 @@ TEST_CASE("layers are found by name, at the steps that have them") {
   runs.push_back(read(folder.path()));
   const auto layers = nlohmann::json::parse(report_json(runs))["runs"][0]["layers"]["layers"];
   REQUIRE(layers.size() == 3);
-  CHECK(layers[0]["norm"].dump() == "[1.0]");
+  CHECK(layers[0]["norm"].dump() == "[1.0,null]");
   CHECK(layers[1]["norm"].dump() == "[3.0,5.0]");
   CHECK(layers[2]["grad_norm"].dump() == "[null,8.0]");
 }
