@@ -73,7 +73,9 @@ class ExampleList {
   int64_t begin_of(size_t i) const { return store_->begins[first_ + i] - store_->begins[first_]; }
   int64_t targets_of(size_t i) const;  ///< the tokens of example i that count, except its first
   /// Whether a token of tokens() counts.
-  bool counts(int64_t token) const { return store_->counts[store_->begins[first_] + token]; }
+  bool counts(int64_t token) const {
+    return store_->counts[static_cast<size_t>(store_->begins[first_] + token)];
+  }
 
   /// Makes examples one by one.
   struct Iterator {

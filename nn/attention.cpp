@@ -66,11 +66,13 @@ Tensor with_head_points(const Module& layer, const Tensor& y, int64_t n_head) {
 }  // namespace
 
 void KVCache::append(const Tensor& keys, const Tensor& values) {
+  if (keys.size(0) != k.size(0))
+    fail("attention", "a cache of ", k.size(0), " sequences needs as many, got ", keys.size(0), ".");
   const int64_t end = length + keys.size(2);
   if (end > k.size(2))
     fail("attention", "a sequence must fit into its cache of ", k.size(2), " positions, got ", end, ".");
-  k.slice(2, length, end).copy_(keys);
-  v.slice(2, length, end).copy_(values);
+  k.slice(2, length, end).copy_(keys.detach());
+  v.slice(2, length, end).copy_(values.detach());
   length = end;
 }
 

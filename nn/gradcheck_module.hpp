@@ -6,7 +6,7 @@
 // Thread-safe: works on a copy of the module, whose parameters become float64.
 #pragma once
 
-#include <functional>
+#include <concepts>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
@@ -17,9 +17,8 @@ namespace gradus::nn {
 /// gradcheck of call(module, inputs) with respect to the floating `inputs` (float64) and all parameters,
 /// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
 /// Throws as gradcheck does.
-template <class M>
-GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs,
-                                 const std::function<Tensor(const M&, const std::vector<Tensor>&)>& call,
+template <class M, std::invocable<const M&, const std::vector<Tensor>&> Call>
+GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs, const Call& call,
                                  const GradcheckOptions& options = {.order = 2}) {
   M copy = deep_copy(module);
   copy.to(DType::float64);

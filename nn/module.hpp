@@ -256,7 +256,7 @@ M deep_copy(const M& module) {
 class EvaluationMode {
  public:
   /// Saves the modes. Borrows the root.
-  explicit EvaluationMode(Module& root);
+  [[nodiscard]] explicit EvaluationMode(Module& root);
   ~EvaluationMode();
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;

@@ -90,15 +90,19 @@ Tensor with_number(T x, O y) {
 
 // The sum of bools is whether one holds, their product whether both do.
 bool are_bools(T a, T b) { return a.dtype() == DType::boolean && b.dtype() == DType::boolean; }
+bool is_tensor(O b) { return b.tensor.defined(); }
+bool is_bool(T a, O b) { return a.dtype() == DType::boolean || b.dtype == DType::boolean; }
 bool is_tensor_or_bool(T a, O b) {
-  return b.tensor.defined() || (a.dtype() == DType::boolean && b.dtype == DType::boolean);
+  return is_tensor(b) || (a.dtype() == DType::boolean && b.dtype == DType::boolean);
 }
 Tensor multiplied(T a, T b) { return are_bools(a, b) ? both(a, b) : common(a, b) * common(b, a); }
 Tensor added(T a, T b, D alpha) {
-  if (are_bools(a, b)) return either(a, b);
+  if (are_bools(a, b)) return alpha == 0 ? a : either(a, b);
   return common(a, b) + (alpha == 1 ? common(b, a) : common(b, a) * alpha);
 }
 Tensor subtracted(T a, T b, D alpha) {
+  if (a.dtype() == DType::boolean || b.dtype() == DType::boolean)
+    fail("sub", "needs numbers, got bool. Hint: ~mask inverts a mask.");
   return common(a, b) - (alpha == 1 ? common(b, a) : common(b, a) * alpha);
 }
 
@@ -218,7 +222,7 @@ Tensor product(T x, OptionalN dim, B keep) {
 void add_arithmetic(Table& t) {
   // -- arithmetic
   t("*add __add__(input, other, alpha=1)", [](T a, O b, D alpha) { return is_tensor_or_bool(a, b) ? added(a, tensor_of_operand(b, {a}), alpha) : with_number(a, b) + b.number * alpha; });
-  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return b.tensor.defined() ? subtracted(a, b.tensor, alpha) : with_number(a, b) - b.number * alpha; });
+  t("*sub subtract __sub__(input, other, alpha=1)", [](T a, O b, D alpha) { return is_tensor(b) || is_bool(a, b) ? subtracted(a, tensor_of_operand(b, {a}), alpha) : with_number(a, b) - b.number * alpha; });
   t("*mul multiply __mul__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? multiplied(a, tensor_of_operand(b, {a})) : with_number(a, b) * b.number; });
   t("*div divide true_divide __truediv__(input, other, rounding_mode=None)", of<divided>);
   t("*pow __pow__(input, exponent) tensor:Pow0|Pow1",
@@ -226,7 +230,7 @@ void add_arithmetic(Table& t) {
   t("floor_divide __floordiv__(input, other)", [](T a, O b) { return floored<true>(a, tensor_of_operand(b, {a})); });
   t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
   t(".__radd__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? added(tensor_of_operand(b, {a}), a, 1) : b.number + with_number(a, b); });
-  t(".__rsub__(input, other) Rsub1", REVERSED(sub, b.number - with_number(a, b)));
+  t(".__rsub__(input, other) Rsub1", [](T a, O b) { return is_tensor(b) || is_bool(a, b) ? subtracted(tensor_of_operand(b, {a}), a, 1) : b.number - with_number(a, b); });
   t(".__rmul__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? multiplied(tensor_of_operand(b, {a}), a) : b.number * with_number(a, b); });
   t(".__rtruediv__(input, other) Mul0", REVERSED(div, b.number / a));
   t(".__rfloordiv__(input, other)", [](T a, O b) { return floored<true>(tensor_of_operand(b, {a}), a); });

@@ -44,7 +44,7 @@ bool grad_enabled();
 /// Operations of this thread are recorded (true) or not (false).
 class GradMode {
  public:
-  explicit GradMode(bool enabled);  ///< sets the mode
+  [[nodiscard]] explicit GradMode(bool enabled);  ///< sets the mode
 
  private:
   autograd::Scoped<bool> mode_;
@@ -53,7 +53,7 @@ class GradMode {
 /// Records nothing: for evaluation, generation and updates of parameters.
 class NoGrad : public GradMode {
  public:
-  NoGrad() : GradMode(false) {}
+  [[nodiscard]] NoGrad() : GradMode(false) {}
 };
 
 /// The precision in which this thread multiplies float32 matrices: float32 or bfloat16.
@@ -69,7 +69,7 @@ class Autocast {
  public:
   /// bfloat16, or float32 for unrounded products. Throws Error for other dtypes, and for bfloat16 in a build
   /// with GRADUS_FAST=OFF.
-  explicit Autocast(DType dtype);
+  [[nodiscard]] explicit Autocast(DType dtype);
 
  private:
   autograd::Scoped<DType> mode_;
@@ -94,7 +94,7 @@ extern constinit thread_local bool anomaly_mode;
 class AnomalyMode {
  public:
   /// false turns an enclosing AnomalyMode off, for an operation that produces infinities on purpose.
-  explicit AnomalyMode(bool enabled = true) : mode_(autograd::anomaly_mode, enabled) {}
+  [[nodiscard]] explicit AnomalyMode(bool enabled = true) : mode_(autograd::anomaly_mode, enabled) {}
 
  private:
   autograd::Scoped<bool> mode_;
@@ -111,7 +111,7 @@ extern constinit thread_local bool keep_values;
 /// with the same leaves.
 class KeepValues {
  public:
-  KeepValues() : mode_(autograd::keep_values, true) {}
+  [[nodiscard]] KeepValues() : mode_(autograd::keep_values, true) {}
 
  private:
   autograd::Scoped<bool> mode_;

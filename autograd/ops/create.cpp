@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
@@ -16,7 +18,22 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
   return out;
 }
 
+void write(std::string_view op, Tensor& target, const Tensor& source) {
+  if (!target.defined() || !source.defined()) fail(op, "needs a defined tensor, got none.");
+  const bool is_result = target.requires_grad() && !target.impl()->node->is_leaf();
+  if (grad_enabled() && (is_result || source.requires_grad()))
+    fail(op, "is not recorded, so it needs ",
+         is_result ? "no recorded result" : "a source without a gradient",
+         ", got one. Hint: detach() it, or write under NoGrad.");
+  raw::copy_into(target, source);
+}
+
 }  // namespace
+
+void Tensor::copy_(const Tensor& source) { write("copy_", *this, source); }
+void Tensor::fill_(double value) {
+  write("fill_", *this, defined() ? raw::full({}, value, dtype()) : Tensor());
+}
 
 Tensor zeros(const Shape& shape, DType dtype) { return raw::full(shape, 0.0, dtype); }
 Tensor ones(const Shape& shape, DType dtype) { return raw::full(shape, 1.0, dtype); }
@@ -27,6 +44,9 @@ Tensor arange(double start, double end, double step, DType dtype) {
   if (!(count >= 0 && count <= static_cast<double>(kMaxElements)))
     fail("arange", "step must lead from start to end, in at most 2^56 steps, got start ", start, ", end ",
          end, ", step ", step, ".");
+  if (dtype == DType::int64 && (start != std::trunc(start) || step != std::trunc(step)))
+    fail("arange", "int64 numbers need a whole start and step, got ", start, " and ", step,
+         ". Hint: arange(start, end, step, DType::float32).");
   Tensor out = empty({static_cast<int64_t>(count)}, dtype);
   dispatch_number("arange", dtype, [&]<class T>() {
     T* first = out.mutable_data<T>();

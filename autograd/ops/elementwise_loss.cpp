@@ -4,9 +4,15 @@
 namespace gradus {
 namespace {
 
-Tensor difference(std::string_view op, const Tensor& x, const Tensor& target) {
+void check_target(std::string_view op, const Tensor& x, const Tensor& target) {
   check_same_dtype(op, x, target);
   check_floating(op, x);
+  if (broadcast_shapes(op, x.shape(), target.shape()) != x.shape())
+    fail(op, "target must broadcast to the shape of x, ", x.shape(), ", got ", target.shape(), ".");
+}
+
+Tensor difference(std::string_view op, const Tensor& x, const Tensor& target) {
+  check_target(op, x, target);
   return x - target;
 }
 
@@ -44,8 +50,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
-  check_same_dtype("kl_div", x, target);
-  check_floating("kl_div", x);
+  check_target("kl_div", x, target);
   const Tensor none = eq(target, 0.0);
   const Tensor losses = log_target
                             ? exp(target) * (target - x)

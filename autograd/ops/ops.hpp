@@ -30,7 +30,7 @@ struct ValuesAndIndices {
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);               ///< all 0
 Tensor ones(const Shape& shape, DType dtype = DType::float32);                ///< all 1
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);  ///< all `value`
-/// start, start + step, ... below end.
+/// start, start + step, ... below end. Throws Error for a fraction as start or step of int64 numbers.
 Tensor arange(double start, double end, double step = 1.0, DType dtype = DType::int64);
 Tensor eye(int64_t n, DType dtype = DType::float32);  ///< (n, n), 1 on the diagonal and 0 elsewhere
 /// The given values, row-major. Throws Error if their number is not shape.numel().
@@ -285,7 +285,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 /// Targets equal to ignore_index do not count.
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {}, int64_t ignore_index = -100,
                 Reduction reduction = Reduction::mean);
-/// (x - target)^2, each element or reduced.
+/// (x - target)^2, each element or reduced. The target of this and of the next four broadcasts to x's shape.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// |x - target|, each element or reduced.
 Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);

@@ -164,14 +164,4 @@ template std::vector<double> Tensor::to_vector() const;
 template std::vector<int64_t> Tensor::to_vector() const;
 template std::vector<bool> Tensor::to_vector() const;
 
-void Tensor::copy_(const Tensor& source) {
-  if (!defined() || !source.defined()) fail("copy_", "needs a defined tensor, got none.");
-  raw::copy_into(*this, source);
-}
-
-void Tensor::fill_(double value) {
-  if (!defined()) fail("fill_", "needs a defined tensor, got none.");
-  raw::copy_into(*this, raw::full({}, value, dtype()));
-}
-
 }  // namespace gradus

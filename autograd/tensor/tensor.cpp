@@ -127,9 +127,16 @@ Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtyp
 
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
   const TensorImpl& b = checked(base);
-  if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))
+  const bool is_whole = shape == b.shape && strides == b.strides && offset == b.offset;
+  if (is_in_tiles(b.dtype) && !is_whole)
     fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
          ", and have no other view. Hint: convert them with to(DType::float32).");
+  int64_t last = offset;
+  for (int i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+  if (const int64_t size = b.storage->bytes() / element_size(b.dtype); !is_whole && shape.numel() > 0)
+    if (offset < 0 || *std::ranges::min_element(strides) < 0 || last >= size)
+      fail("view", "must be within the ", size, " elements of its storage, got ", shape, " with strides ",
+           strides, " from ", offset, ".");
   return made(b.storage, shape, strides, b.dtype, packed(shape, strides), offset);
 }
 

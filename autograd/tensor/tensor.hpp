@@ -79,7 +79,7 @@ class Tensor {
   const void* raw_data() const;  ///< for any dtype
   void* raw_mutable_data();      ///< counts as a write
 
-  /// The only element, of any dtype. Throws Error unless numel() == 1.
+  /// The only element, of any dtype with which operations compute. Throws Error unless numel() == 1.
   double item() const;
   /// One element; negative indices count from the end. Throws Error outside the shape.
   double at(std::initializer_list<int64_t> index) const;
@@ -89,9 +89,10 @@ class Tensor {
 
   /// Overwrites all values with those of `source`, broadcast and converted; the two may overlap. Is not
   /// recorded. Throws Error if elements of this tensor share memory, as in an expanded tensor, and `source`
-  /// has more than one element.
+  /// has more than one element; and, while operations are recorded, if `source` requires a gradient or this
+  /// is a recorded result, such as a slice of a parameter: write to detach() then.
   void copy_(const Tensor& source);
-  void fill_(double value);  ///< overwrites all values with `value`; is not recorded
+  void fill_(double value);  ///< overwrites all values with `value`, as copy_() does
 
   // -- its gradient
   bool requires_grad() const;  ///< whether gradients flow to it, as to a leaf or through it
@@ -186,7 +187,8 @@ Tensor empty(const Shape& shape, DType dtype = DType::float32);
 /// dtypes that are only stored, for values that are not aligned to their size, and for negative strides.
 Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
                 std::function<void()> release);
-/// A second handle on the same storage with other geometry, outside the graph.
+/// A second handle on the same storage with other geometry, outside the graph. Throws Error for elements that
+/// are not in the storage, and for negative strides.
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
 
 /// Prints the values, the dtype, the shape and the place in the graph: "[1.5 2. ]  float64 (2,), from mul". A

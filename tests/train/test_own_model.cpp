@@ -379,6 +379,10 @@ TEST_CASE("a recipe that makes no sense is refused by its field") {
         "[train] `accum` must be a whole number of at least 1, got 0.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.loop.clip = NAN; }) ==
         "[train] `clip` must be a finite number of at least 0, got nan.");
+  CHECK(
+      refusal([](Recipe& r, Pairs&) { r.optimizer = std::make_unique<Lion>(Pairs().named_parameters()); }) ==
+      "[train] the optimizer must hold parameters of the model, got another tensor, embed.weight. Hint: make "
+      "it from model.named_parameters(), after to().");
 }
 
 }  // namespace gradus::train::test_own_model

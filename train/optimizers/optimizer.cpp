@@ -161,6 +161,12 @@ void Optimizer::zero_grad() {
   for (Slot& slot : slots_) slot.parameter().zero_grad();
 }
 
+NamedParameters Optimizer::parameters() const {
+  NamedParameters all;
+  for (const Slot& slot : slots_) all.push_back(slot.of);
+  return all;
+}
+
 nn::StateDict Optimizer::state_dict() const {
   nn::StateDict state{{"steps", full({}, static_cast<double>(steps_), DType::int64)}};
   for (const Slot& slot : slots_) {

@@ -57,6 +57,7 @@ class Optimizer {
     return static_cast<double>(parameter.second.numel());
   }
   int64_t steps() const { return steps_; }  ///< steps done, including those of a loaded state
+  NamedParameters parameters() const;       ///< those that it was made with
 
   /// Every buffer as "<buffer>.<parameter>", sharing storage, and int64 scalars: "steps" and, where not 0, as
   /// "skipped.<parameter>", the steps that a parameter did not take.

@@ -50,7 +50,7 @@ std::string first_not_finite(const nn::StateDict& tensors) {
 void warn_of_untrained(const nn::Module& model) {
   std::string names;
   for (const auto& [name, parameter] : model.named_parameters())
-    if (is_floating(parameter.dtype()) && !parameter.requires_grad() && !parameter.impl()->frozen)
+    if (!parameter.requires_grad() && !parameter.impl()->frozen)
       names += concat(names.empty() ? "" : ", ", name);
   if (!names.empty())
     std::cerr << concat(
@@ -67,6 +67,10 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
       data_(Generator(static_cast<uint64_t>(recipe_.loop.seed)).stream("data")),
       dropout_(Generator(static_cast<uint64_t>(recipe_.loop.seed)).stream("dropout")),
       ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
+  for (const auto& [name, parameter] : recipe_.optimizer->parameters())
+    if (std::ranges::find(parameters_, parameter.impl(), &Tensor::impl) == parameters_.end())
+      fail("train", "the optimizer must hold parameters of the model, got another tensor, ", name,
+           ". Hint: make it from model.named_parameters(), after to().");
   if (leads()) warn_of_untrained(model);
   if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
   exchange_ = make_exchange(model.named_parameters(), *recipe_.optimizer, recipe_.loop, ranks_);

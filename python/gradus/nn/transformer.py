@@ -125,13 +125,13 @@ class Transformer(Module):
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
                  dropout: float = 0.1, activation: str = "relu", **options: Any) -> None:
         given = {"dim_feedforward": dim_feedforward, "dropout": dropout, "activation": activation, **options}
-        norms = [LayerNorm(d_model, options.get("layer_norm_eps", 1e-5)) for _ in range(2)]
+        norms = [LayerNorm(d_model, options.get("layer_norm_eps", 1e-5), dtype=options.get("dtype")) for _ in range(2)]
         self.encoder = TransformerEncoder(TransformerEncoderLayer(d_model, nhead, **given), num_encoder_layers, norms[0])
         self.decoder = TransformerDecoder(TransformerDecoderLayer(d_model, nhead, **given), num_decoder_layers, norms[1])
         self.d_model, self.nhead, self.batch_first = d_model, nhead, options.get("batch_first", False)
         for parameter in self.parameters():
             if parameter.dim() > 1:
-                init.xavier_uniform_(parameter)
+                init.xavier_uniform_(parameter, generator=options.get("generator"))
 
     def forward(self, src: Tensor, tgt: Tensor, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
                 src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None) -> Tensor:

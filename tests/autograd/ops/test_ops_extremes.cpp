@@ -96,6 +96,20 @@ TEST_CASE("the gradient of norm 1 is the sign, also where |x| / norm vanishes") 
   CHECK(difference(x.grad(), f32({1, -1, 0, 1})) == "");
 }
 
+TEST_CASE("a loss has the shape of its first argument") {
+  const Tensor x = f32({1, 2}), column = f32({1, 2}, {2, 1});
+  for (const auto loss : {mse_loss, l1_loss}) {
+    CHECK_ERROR(loss(x, column, Reduction::mean),
+                "target must broadcast to the shape of x, (2,), got (2, 1)");
+    CHECK_ERROR(loss(column, x, Reduction::mean),
+                "target must broadcast to the shape of x, (2, 1), got (2,)");
+    CHECK(loss(x, f32({3}), Reduction::none).shape() == x.shape());
+  }
+  CHECK_ERROR(huber_loss(column, x), "target must broadcast");
+  CHECK_ERROR(smooth_l1_loss(column, x), "target must broadcast");
+  CHECK_ERROR(kl_div(column, x), "target must broadcast");
+}
+
 TEST_CASE("binary_cross_entropy_with_logits keeps small losses and gradients") {
   // Losses log1p(e^-|x|) and slopes 1 / (1 + e^-x) - t by Python's math, in float64.
   struct Row {

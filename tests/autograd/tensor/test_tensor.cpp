@@ -63,6 +63,8 @@ TEST_CASE("makers refuse what cannot be") {
   CHECK_ERROR(empty({int64_t{1} << 40, int64_t{1} << 40}), "at most 2^56 elements");
   CHECK_ERROR(arange(0, 1, -1), "[arange]");
   CHECK_ERROR(arange(0, 1, 0), "[arange]");
+  CHECK_ERROR(arange(0, 1, 0.25), "int64 numbers need a whole start and step, got 0 and 0.25");
+  CHECK(arange(0, 2.5).numel() == 3);
   CHECK_ERROR(Shape(std::vector<int64_t>(9, 1)), "9");
 }
 
@@ -161,6 +163,20 @@ TEST_CASE("copy_ reads all before it writes, and refuses elements that share mem
               "[copy_] elements of the target must not share memory");
   Tensor windows = view_of(zeros({4}, DType::float64), {3, 2}, {1, 1}, 0);
   CHECK_THROWS_AS(windows.copy_(ones({3, 2})), Error);
+  CHECK_ERROR(view_of(windows, {4}, {1}, 1), "must be within the 4 elements of its storage");
+  CHECK_ERROR(view_of(windows, {2}, {1}, -1), "must be within");
+}
+
+TEST_CASE("values of recorded results are not overwritten, and gradients are not dropped") {
+  Tensor x = leaf({1, 2}, {2}), y = x * 2.0;
+  CHECK_ERROR(y.fill_(0), "[fill_] is not recorded, so it needs no recorded result");
+  CHECK_ERROR(x.slice(0, 0, 1).copy_(f64({1})), "[copy_] is not recorded");
+  CHECK_ERROR(f64({0, 0}).copy_(y), "so it needs a source without a gradient");
+  x.copy_(y.detach());
+  const NoGrad none;
+  y.fill_(3);
+  x.copy_(y);
+  CHECK(difference(x.detach(), f64({3, 3})) == "");
 }
 
 TEST_CASE("a leaf keeps its gradient, hooks and graph while it is frozen") {
