@@ -314,6 +314,15 @@ class Layer(Module):
 
     def __init__(self, core: Any, **options: Any) -> None:
         vars(self).update(_core=core, _options=options)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keeps the objects of the parameters, which have an identity and attributes of their own."""
+        vars(self)["_kept"] = {parameter for _, parameter in self._core.module().named_parameters()}
+
+    def _put(self, name: str, value: Tensor) -> None:
+        self._core.set(name, value)
+        self._keep()
 
     def forward(self, *args: Any, **options: Any) -> Any:
         return type(self)._call(self._core, *args, **options)
@@ -327,6 +336,7 @@ class Layer(Module):
 
     def _convert(self, dtype: Any) -> None:
         self._core.to(dtype)
+        self._keep()
         super()._convert(dtype)
 
     def __getattr__(self, name: str) -> Any:
@@ -338,7 +348,7 @@ class Layer(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and (name in self._options or name in _tensors_of(self._core)):
-            self._core.set(name, value)
+            self._put(name, value)
         elif name in self._options or value is None and name in dict(self._core.module().named_parameters()):
             self._remake(name, value)
         else:
@@ -347,7 +357,7 @@ class Layer(Module):
             super().__setattr__(name, value)
 
     def _member(self, name: str) -> Any:
-        return _member(self._core, name, type(self).__name__)
+        return _member(self, name, type(self).__name__)
 
     def _remake(self, name: str, value: Any) -> None:
         """Makes the layer again with another option, and without a bias that became None. The tensors stay those that they are."""
@@ -362,6 +372,7 @@ class Layer(Module):
                 new.set(key, tensor)
         new.train(self.training)
         vars(self).update(_core=new, _options=options)
+        self._keep()
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         return [*self._core.module().named_buffers(), *super()._own_buffers()]
@@ -370,7 +381,7 @@ class Layer(Module):
         return [*self._core.module().named_parameters(), *super()._own_parameters()]
 
     def _set(self, name: str, value: Parameter) -> None:
-        setattr(self, name, value) if name in vars(self) else self._core.set(name, value)
+        setattr(self, name, value) if name in vars(self) else self._put(name, value)
 
     def __deepcopy__(self, memo: Any) -> Layer:
         layer = memo[id(self)] = type(self).__new__(type(self))
@@ -383,8 +394,9 @@ class Layer(Module):
             memo.setdefault(id(memo), []).append(parameter)
             if shared is not made[name]:
                 core.set(name, shared)
-        shared = ("_core", "_options", "tokenizer")
+        shared = ("_core", "_kept", "_options", "tokenizer")
         vars(layer).update({name: x if name in shared else copy.deepcopy(x, memo) for name, x in vars(self).items()}, _core=core)
+        layer._keep()
         return layer
 
     def extra_repr(self) -> str:
@@ -406,14 +418,14 @@ class TensorLayer(Layer):
 class _Path:
     """A part of a layer, by its name: attention.c_attn."""
 
-    def __init__(self, core: Any, path: str) -> None:
-        vars(self).update(_core=core, _path=path)
+    def __init__(self, layer: Layer, path: str) -> None:
+        vars(self).update(_layer=layer, _path=path)
 
     def __getattr__(self, name: str) -> Any:
-        return _member(self._core, f"{self._path}.{name}", self._path)
+        return _member(self._layer, f"{self._path}.{name}", self._path)
 
     def __setattr__(self, name: str, value: Tensor) -> None:
-        self._core.set(f"{self._path}.{name}", value)
+        self._layer._put(f"{self._path}.{name}", value)
 
 
 def _tensors_of(core: Any) -> dict[str, Tensor]:
@@ -421,12 +433,12 @@ def _tensors_of(core: Any) -> dict[str, Tensor]:
     return dict(module.named_parameters() + module.named_buffers())
 
 
-def _member(core: Any, name: str, owner: str) -> Any:
-    tensors = _tensors_of(core)
+def _member(layer: Layer, name: str, owner: str) -> Any:
+    tensors = _tensors_of(layer._core)
     if name in tensors:
         return tensors[name]
     if any(known.startswith(name + ".") for known in tensors):
-        return _Path(core, name)
+        return _Path(layer, name)
     if name in ("bias", "weight", "in_proj_bias"):
         return None
     raise AttributeError(f"{owner!r} object has no attribute {name!r}")

@@ -34,7 +34,8 @@ class Decoder(Layer):
     @classmethod
     def _of(cls, core: Any, tokenizer: Any) -> Decoder:
         self = cls.__new__(cls)
-        vars(self).update(_core=core, tokenizer=tokenizer, _options={})
+        Layer.__init__(self, core)
+        self.tokenizer = tokenizer
         return self
 
     def extra_repr(self) -> str:

@@ -95,6 +95,17 @@ class Modules(unittest.TestCase):
         both = nn.ModuleList([layer, other])
         self.assertEqual(len(list(both.parameters())), 2)
 
+    def test_a_parameter_is_one_object(self):
+        model = nn.Sequential(nn.Linear(2, 2), nn.MultiHeadAttention(4, 2), nn.Embedding(3, 2))
+        for made in (model, copy.deepcopy(model), copy.deepcopy(model).double(), gradus.Decoder("gpt2", vocab_size=5, n_layer=1, n_head=1, n_embd=4)):
+            places = {id(p): name for name, p in made.named_parameters()}
+            for p in made.parameters():
+                p.decays = p.dim() > 1
+            self.assertEqual([places[id(p)] for p in made.parameters()], [name for name, _ in made.named_parameters()])
+            self.assertTrue(all(p.decays == (p.dim() > 1) for p in made.parameters()))
+        model[1].c_attn.weight = made = nn.Parameter(gradus.ones(12, 4))
+        self.assertIs(model[1].c_attn.weight, made)
+
     def test_modes(self):
         drop = nn.Dropout(0.5)
         gradus.manual_seed(1)

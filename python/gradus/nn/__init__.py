@@ -132,8 +132,8 @@ class NonDynamicallyQuantizableLinear(globals()["Linear"]):  # type: ignore[misc
     def __init__(self, attention: Layer) -> None:
         vars(self).update(_of=attention, training=attention.training, _options={})
 
-    weight = property(lambda self: self._of._member("out_proj").weight, lambda self, x: self._of._core.set("out_proj.weight", x))
-    bias = property(lambda self: getattr(self._of._member("out_proj"), "bias", None), lambda self, x: self._of._core.set("out_proj.bias", x))
+    weight = property(lambda self: self._of._member("out_proj").weight, lambda self, x: self._of._put("out_proj.weight", x))
+    bias = property(lambda self: getattr(self._of._member("out_proj"), "bias", None), lambda self, x: self._of._put("out_proj.bias", x))
     in_features, out_features = property(lambda self: self.weight.size(1)), property(lambda self: self.weight.size(0))
 
     def forward(self, input: Tensor) -> Tensor:
