@@ -21,6 +21,7 @@ namespace {
 using namespace gradchecking;
 
 constexpr double kLargest = 1e9;                  // value whose rounding may hide a whole gradient
+constexpr double kTiny = 1e-30;                   // the results of a function of which float32 says nothing
 constexpr int kDoublings = 12, kNoTerm = -10000;  // terms of like size differ by at most 2^12; none is 0
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
@@ -70,20 +71,43 @@ class Check {
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                         const std::string& where, Findings::Kind unjudged) {
     Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
-    if (verdict.kind == Verdict::wrong && witness_.gap().empty()) {
-      std::vector<Numbers> us(subject_.checked.size());
-      std::vector<Tensor> g(us.size());
-      us[k] = direction.u;
-      g[k] = unflatten(gx, {subject_.wanted[k]})[0];
-      if (dot_products(witness_, subject_, us, v, g).gap() <= kGap) {
-        verdict.kind = Verdict::too_coarse;
-        verdict.text = "differences are too coarse to judge: forward mode agrees with the rule";
-      }
+    if (verdict.kind == Verdict::wrong) {
+      if (rounding_.empty()) rounding_ = subject_.rounding();
+      verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k], /*closely=*/false, rounding_);
     }
-    if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
+    if (is_rounded(verdict, direction, v, gx, k))
+      verdict = {Verdict::right, 0, verdict.analytic, verdict.analytic};
     if (unjudged == Findings::Kind::nothing && !verdict.text.empty()) return verdict.kind;
     findings_.note(verdict, k, where, unjudged);
     return verdict.kind;
+  }
+
+  // Whether a gradient that differences do not confirm is right but for rounding: forward mode gives it, or
+  // the gradient itself is known no better.
+  bool is_rounded(const Verdict& verdict, const Direction& direction, const Numbers& v, const Numbers& gx,
+                  size_t k) const {
+    if (verdict.kind != Verdict::wrong && verdict.kind != Verdict::too_coarse) return false;
+    std::vector<Numbers> us(subject_.checked.size());
+    us[k] = direction.u;
+    const double error = std::abs(verdict.numeric - verdict.analytic);
+    if (error * std::abs(direction.unit) <= lost(us, v)) return true;
+    if (!witness_.gap().empty()) return false;
+    std::vector<Tensor> g(us.size());
+    g[k] = unflatten(gx, {subject_.wanted[k]})[0];
+    const DotProducts sides = dot_products(witness_, subject_, us, v, g);
+    return sides.gap() <= kGap ||
+           (verdict.kind == Verdict::too_coarse && is_rounding(sides, witness_, subject_, us, v));
+  }
+
+  // What rounding may leave of the derivative in these directions.
+  double lost(const std::vector<Numbers>& us, const Numbers& v) const {
+    const Numbers all = subject_.rounding(v);
+    auto one = all.begin();
+    double sum = 0;
+    for (size_t k = 0; k < us.size(); one += subject_.wanted[k++].numel())
+      for (size_t j = 0; j < us[k].size(); ++j)
+        sum += one[static_cast<std::ptrdiff_t>(j)] * std::abs(us[k][j]);
+    return kLeft * sum;
   }
 
   Numbers random_direction(const Tensor& x) {
@@ -104,7 +128,7 @@ class Check {
       return;
     }
     Verdict verdict = judge(direction, v, gx, options_, 1, largest_[k], /*closely=*/true);
-    if (verdict.kind != Verdict::wrong) return;
+    if (verdict.kind != Verdict::wrong || is_rounded(verdict, direction, v, gx, k)) return;
     farthest = rate;
     verdict.text = concat("the error of differences falls by ", rate,
                           " when the step halves, by 4 if the gradient is right; ");
@@ -117,7 +141,9 @@ class Check {
     const double gap = sides.gap();
     ++findings_.report().checks;
     const bool is_wrong = gap > kGap;
-    if (is_wrong && (gap <= gap_ || is_rounding(sides, witness_, subject, u, v))) return;
+    if (is_wrong && (gap <= gap_ || is_rounding(sides, witness_, subject, u, v) ||
+                     std::abs(sides.forward - sides.rules) <= lost(u, v)))
+      return;
     double& largest = findings_.report().gaps[subject_.order - 1];
     largest = std::max(largest, gap);
     if (!is_wrong) return;
@@ -250,6 +276,7 @@ class Check {
   const GradcheckOptions& options_;
   Generator& generator_;
   Findings& findings_;
+  Numbers rounding_;                     // of the outputs, if it was asked for
   std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs
   double gap_ = 0;                       // the largest one above kGap of the dot-product test,
   size_t gap_input_ = 0;                 // of which input,
@@ -285,14 +312,15 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   const GradMode recording(true);
   const Function first = [&](const std::vector<Tensor>& x) {
     Tensor y = f(x);
-    if (!y.defined() || y.dtype() != DType::float64)
+    const bool is_rough = !x.empty() && x[checked[0]].dtype() == DType::float32;  // for Subject::rounding()
+    if (!y.defined() || y.dtype() != (is_rough ? DType::float32 : DType::float64))
       fail("gradcheck", "needs a float64 result, got ", y.defined() ? name(y.dtype()) : "none", ".");
     return std::vector<Tensor>{std::move(y)};
   };
 
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) arguments.push_back(x.detach());
-  first(arguments);  // errors of f itself are the caller's
+  const Numbers values = flatten(first(arguments));  // errors of f itself are the caller's
 
   GradcheckReport report;
   const Witness witness(first, arguments);
@@ -301,7 +329,11 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   Generator generator(options.seed);
   try {
     findings.start(1, checked);
-    const Subject subject(1, first, arguments, checked);
+    double most = 0;
+    for (const double y : values) most = std::max(most, std::abs(y));
+    const bool is_tiny = most > 0 && most < kTiny;
+    const double scale = is_tiny ? kTiny : witness.largest();
+    const Subject subject(1, first, arguments, checked, scale);
     Check(subject, witness, options, generator, findings).run();
     if (options.order == 2) {
       std::vector<Tensor> all = arguments;
@@ -311,7 +343,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
         all.push_back(v);
       }
       findings.start(2, all_checked);
-      const Subject second(2, gradient_of(first, inputs.size(), checked), all, all_checked);
+      const Subject second(2, gradient_of(first, inputs.size(), checked), all, all_checked, scale);
       Check(second, witness, options, generator, findings).run();
     }
   } catch (const Error& e) {

@@ -139,7 +139,10 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     slopes.push_back(line.change(weights, -h[i], h[i]) / (2 * h[i]));
     bends.push_back((line.change(weights, 0, h[i]) - line.change(weights, -h[i], 0)) / h[i]);
   }
-  const double noise = rounding(line, weights, size, eps);
+  double noise = 0;
+  for (size_t j = 0; j < how.noise.size() && j < weights.size(); ++j)
+    if (line.at(eps)[j] != line.at(-eps)[j]) noise += kLeft * how.noise[j] * std::abs(weights[j]);
+  noise = std::max(noise, rounding(line, weights, size, eps));
   const size_t end = std::min(limit(slopes, 2, h, noise).end, limit(bends, 1, h, noise).end);
   const Estimate slope = limit(slopes, 2, h, noise, end), bend = limit(bends, 1, h, noise, end);
   const auto ends_at = [&](double t) {
@@ -187,7 +190,8 @@ Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, siz
       }) {}
 
 Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
-              const GradcheckOptions& options, double worst, double& largest_term, bool closely) {
+              const GradcheckOptions& options, double worst, double& largest_term, bool closely,
+              const Numbers& noise) {
   const auto along = [&](Direction& d) {
     Numbers terms = gradient;
     double largest = 0;
@@ -196,7 +200,7 @@ Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradi
       if (std::isfinite(terms[j])) largest = std::max(largest, std::abs(terms[j]));
     }
     if (&d == &direction) largest_term = largest = std::max(largest, largest_term);
-    return judge(d.line, weights, terms, options, {d.unit, largest, worst, closely});
+    return judge(d.line, weights, terms, options, {d.unit, largest, worst, closely, noise});
   };
   Verdict verdict = along(direction);
   // A kink of small elements within the length may look like a small error of the others' rule, or like any

@@ -17,6 +17,7 @@ namespace gradus::gradchecking {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kRounding = std::numeric_limits<double>::epsilon();
+inline constexpr double kLeft = 16;        ///< of rounding that may add up
 inline constexpr double kGap = 1e-12;      ///< relative, what rounding may leave between two derivatives
 inline constexpr double kRateError = 0.2;  ///< a right gradient's falling_rate() is within it of 4
 
@@ -49,6 +50,7 @@ struct Judging {
   double largest_term = 0;  ///< of other derivatives: much less may be rounding
   double worst = 1;         ///< an error known already: smaller ones need not be exact
   bool closely = false;     ///< allow no more than the bound of the extrapolated derivative's error
+  Numbers noise{};          ///< the least rounding of each result; empty: unknown
 };
 
 /// Compares the derivative of sum(weights * results) at t = 0 with the sum of `terms`. Differences of length
@@ -76,9 +78,10 @@ struct Direction {
 };
 
 /// Compares the derivative in a direction with the input's gradient; where differences cannot judge, also in
-/// the shorter direction. largest_term: of all calls.
+/// the shorter direction. largest_term: of all calls. noise: as in Judging.
 Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
-              const GradcheckOptions& options, double worst, double& largest_term, bool closely = false);
+              const GradcheckOptions& options, double worst, double& largest_term, bool closely = false,
+              const Numbers& noise = {});
 
 /// The Taylor remainder f(x + h u) - f(x) - h g u falls by four when h halves, and its odd half by eight.
 /// That half over h is the error of central differences: returns by how much it falls, 4 if the gradient g is

@@ -36,6 +36,10 @@ double noise(const Subject& subject, const Numbers& v, size_t k, const Numbers& 
   double largest = 0;
   for (size_t j = 0; j < a.size(); ++j)
     if (std::isfinite(near[j] - a[j])) largest = std::max(largest, std::abs(near[j] - a[j]));
+  const Numbers lost = subject.rounding(v);
+  auto mine = lost.begin();
+  for (size_t i = 0; i < k; ++i) mine += subject.wanted[i].numel();
+  for (size_t j = 0; j < a.size(); ++j) largest = std::max(largest, *mine++);
   return kLastDigits * largest;
 }
 
@@ -146,7 +150,7 @@ std::vector<Layout> layouts(const Tensor& x) {
 
 bool check_form(const Subject& subject, const GradcheckOptions& options, Generator& generator,
                 Findings& findings) {
-  const auto& [order, f, checked, inputs, leaves, wanted, outputs] = subject;
+  const auto& [order, f, scale, checked, inputs, leaves, wanted, outputs] = subject;
   findings.require(std::ranges::any_of(outputs, &Tensor::requires_grad), kWhole,
                    "the result requires no gradient");
   const bool repeats = same_bits(flatten(f(leaves)), flatten(outputs));

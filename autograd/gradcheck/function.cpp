@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::gradchecking {
+
+constexpr double kUnit = std::numeric_limits<double>::epsilon(), kRough = 1e-2;
+constexpr int kMoved = 4;  // places at which the rounding is looked at
 
 double dot(const Numbers& a, const Numbers& b) {
   double sum = 0;
@@ -66,8 +70,9 @@ Function gradient_of(const Function& f, size_t input_count, const std::vector<si
   };
 }
 
-Subject::Subject(int order_, Function f_, const std::vector<Tensor>& inputs_, std::vector<size_t> checked_)
-    : order(order_), f(std::move(f_)), checked(std::move(checked_)) {
+Subject::Subject(int order_, Function f_, const std::vector<Tensor>& inputs_, std::vector<size_t> checked_,
+                 double scale_)
+    : order(order_), f(std::move(f_)), scale(scale_), checked(std::move(checked_)) {
   for (const Tensor& x : inputs_) inputs.push_back(x.detach());
   leaves = inputs;
   for (const size_t i : checked) wanted.push_back(leaves[i] = leaves[i].detach().requires_grad_());
@@ -76,6 +81,49 @@ Subject::Subject(int order_, Function f_, const std::vector<Tensor>& inputs_, st
 
 std::vector<Tensor> Subject::analytic(const Numbers& cotangent) const {
   return gradients(outputs, wanted, unflatten(cotangent, outputs), /*create_graph=*/false);
+}
+
+Numbers Subject::rounding() const {
+  return changes_in_float32(flatten(outputs).size(), 1, [](const Subject& there) { return there.outputs; });
+}
+
+Numbers Subject::rounding(const Numbers& cotangent) const {
+  double size = 0;
+  for (const double e : cotangent) size += std::abs(e);
+  return changes_in_float32(flatten(wanted).size(), size, [&](const Subject& there) {
+    std::vector<Tensor> v = unflatten(cotangent, outputs);
+    for (Tensor& e : v) e = e.to(there.wanted[0].dtype());
+    return gradients(there.outputs, there.wanted, v, false);
+  });
+}
+
+Numbers Subject::changes_in_float32(size_t count, double size,
+                                    const std::function<std::vector<Tensor>(const Subject&)>& of) const {
+  Generator generator(2);
+  Numbers most(count, 0.0);
+  const double least = kUnit * std::min(scale, 1.0) * size;
+  try {
+    for (int i = 0; i < kMoved; ++i) {
+      std::vector<Tensor> rough = inputs, fine;
+      for (const size_t k : checked)
+        rough[k] = rough[k] * (1 + 1e-3 * rand(rough[k].shape(), generator, DType::float64));
+      for (Tensor& x : rough) {
+        if (x.dtype() == DType::float64) x = x.to(DType::float32);
+        fine.push_back(x.dtype() == DType::float32 ? x.to(DType::float64) : x);
+      }
+      std::vector<Tensor> results = of(at(rough));
+      for (Tensor& y : results) y = y.detach().to(DType::float64);
+      const Numbers a = flatten(results), b = flatten(of(at(fine)));
+      for (size_t j = 0; j < count; ++j) {
+        const double change = std::abs(a[j] - b[j]);
+        const bool is_lost = b[j] == 0 || change > kRough * std::abs(b[j]);  // no digit is left in float32
+        if (std::isfinite(change)) most[j] = std::max({most[j], change * 0x1p-29, is_lost ? least : 0});
+      }
+    }
+  } catch (const std::exception&) {  // f is for float64 only
+    most.assign(count, 0.0);
+  }
+  return most;
 }
 
 Numbers Subject::random_cotangent(Generator& generator) const {
