@@ -11,6 +11,7 @@ Examples:
 """
 import argparse
 import contextlib
+import inspect
 import json
 import math
 import pathlib
@@ -23,6 +24,11 @@ import gradus.torch as torch
 import gradus.torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "bool": torch.bool}
+# The types of the fields of a file; those that are not here are comments.
+TYPES = {name: kinds for names, *kinds in [
+    ("id op name dtype error", str), ("shape data outputs cotangents steps in text", list), ("args grads grad2 v weights", dict),
+    ("inputs expected value", list, dict), ("out", str, list), ("requires_grad", bool), ("atol rtol", float, int),
+    ("manual_seed", int, type(None))] for name in names.split()}
 
 
 # -- reading
@@ -36,7 +42,7 @@ def errors_at(verb, place):
         raise gradus.Error(f"[{verb}] {place} must have a field {e}.") from None
     except gradus.Error as e:
         raise gradus.Error(f"[{verb}] {place}: " + re.sub(r"^\[[a-z_]*\] ", "", str(e))) from None
-    except (TypeError, ValueError, AttributeError, IndexError, RecursionError, MemoryError) as e:
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RuntimeError, MemoryError) as e:
         raise gradus.Error(f"[{verb}] {place} must follow annexes/cases/README.md, got {type(e).__name__}: {e}.") from None
 
 
@@ -57,7 +63,8 @@ def each_case(file, verb):
             raise gradus.Error(f"[{verb}] {place} must be JSON, got {e}.") from None
 
     try:
-        text = (sys.stdin.buffer.read() if str(file) == "-" else pathlib.Path(file).read_bytes()).decode()
+        with open(0 if str(file) == "-" else file, "rb", closefd=str(file) != "-") as stream:
+            text = stream.read().decode()
     except (OSError, UnicodeDecodeError) as e:
         raise gradus.Error(f"[{verb}] {file} must be a file of JSON, got {getattr(e, 'strerror', e)}.") from None
     if text.lstrip()[:1] == "[":
@@ -65,36 +72,48 @@ def each_case(file, verb):
     return [(parsed(line, f"{file}:{i}"), f"{file}:{i}", i) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def tensor(record, *others):
-    """A tensor of a file; `others` are the keys that it may have beside its own. Without a dtype it is one that holds its data."""
-    unknown, data = set(record) - {"dtype", "shape", "data", *others}, record["data"]
+def check_fields(what, record, names):
+    """Throws gradus.Error unless a record is an object, its fields have names among these, and each has a type of TYPES."""
+    if type(record) is not dict:
+        raise gradus.Error(f"{what} must be an object, got {record!r:.60}.")
+    for name, value in record.items():
+        if name not in names.split():
+            raise gradus.Error(f"{what} must have no field {name!r}.")
+        if type(value) not in (kinds := TYPES.get(name, [type(value)])):
+            raise gradus.Error(f"{name} of {what} must be of type {' or '.join(kind.__name__ for kind in kinds)}, got {value!r:.60}.")
+
+
+def tensor(record, others=""):
+    """A tensor of a file; `others` are fields that it may have beside its own. Without a dtype it is one that holds its data."""
+    check_fields("a tensor", record, "dtype shape data " + others)
+    data, shape = record["data"], record["shape"]
     kinds, strange = {type(x) for x in data}, {x for x in data if type(x) is str} - {"nan", "inf", "-inf"}
-    dtype = record.get("dtype") or ("bool" if kinds == {bool} else "i64" if kinds == {int} else "f64")
+    dtype = record.get("dtype", "bool" if kinds == {bool} else "i64" if kinds == {int} else "f64")
     right = {"bool": {bool}, "i64": {int}, "f32": {float, int, str}, "f64": {float, int, str}}.get(dtype)
-    if unknown or strange or right is None or kinds - right or len(data) != math.prod(record["shape"]):
-        raise ValueError(f"a tensor of {dtype} with {len(data)} elements for shape {tuple(record['shape'])}" +
-                         "".join(f" and {x!r}" for x in [*unknown, *strange]))
-    return torch.tensor([float(x) for x in data] if dtype[0] == "f" else data, dtype=DTYPES[dtype]).reshape(record["shape"])
+    if strange or right is None or kinds - right or {type(n) for n in shape} - {int} or len(data) != math.prod(shape):
+        raise ValueError(f"a tensor of {dtype} with {len(data)} elements for shape {tuple(shape)}{''.join(f' and {x!r}' for x in strange)}")
+    return torch.tensor([float(x) for x in data] if dtype[0] == "f" else data, dtype=DTYPES[dtype]).reshape(shape)
 
 
 # -- operations
 
-def index(x, index, **tensors):
-    makers = {"int": int, "slice": lambda v: slice(*v), "tensor": lambda v: (tensors | {"x": x})[v],
+def index(tensors, index):
+    """The first of tensors by name, with subscripts that may name others."""
+    makers = {"int": int.__index__, "slice": lambda v: slice(*v), "tensor": lambda v: tensors[v],
               "newaxis": lambda v: None, "ellipsis": lambda v: ...}
-    return x[tuple(makers[kind](value) for subscript in index for kind, value in subscript.items())]
+    return next(iter(tensors.values()))[tuple(makers[kind](value) for (kind, value), in map(dict.items, index))]
 
 
 def masked_fill(x, mask, value):
     return x.masked_fill(mask if mask.dtype == torch.bool else mask != 0, value)
 
 
-def attention(q, k, v, mask=None, is_causal=False, **options):
+def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False):
     if is_causal and q.size(-2) != k.size(-2):  # in PyTorch query i sees the keys up to i
         seen, is_causal = torch.ones(q.size(-2), k.size(-2)).tril() != 0, False
         mask = (seen if mask is None else torch.where(seen, mask, torch.tensor(False)) if mask.dtype == torch.bool
                 else mask.masked_fill(seen == 0, -math.inf))
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, **options)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
 def div_sqrt(x, n):
@@ -106,52 +125,76 @@ def dropout(x, p, rng="default", train=True):
     return F.dropout(x, p, train)
 
 
-def batch_norm(x, running_mean=None, running_var=None, **options):
-    copies = (t.clone() if t is not None and options.get("training") else t for t in (running_mean, running_var))
-    return F.batch_norm(x, *copies, **options)
+def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    copies = (t.clone() if t is not None and training else t for t in (running_mean, running_var))
+    return F.batch_norm(x, *copies, weight, bias, training, momentum, eps)
 
 
-# The operations that PyTorch calls otherwise than f(first, name=value, ...).
+def gives_tensors(f):
+    """Whether f is an operation: a row of the library's table, or a function of nn.functional, whose result is tensors."""
+    is_function = inspect.isfunction(f) and f.__module__ == F.__name__
+    kind = f.__types__[-1] if isinstance(f, type(torch.add)) else str(inspect.signature(f).return_annotation) if is_function else ""
+    return "Tensor" in kind or kind in ("ValuesAndIndices", "%")  # %: one or several
+
+
+# All operations; by name those that PyTorch calls otherwise than f(first, name=value, ...).
 OPERATIONS = {
+    **{name: f for module in (torch, F) for name, f in vars(module).items() if gives_tensors(f)},
     "__getitem__": index,
     "batch_norm": batch_norm,
-    **{name: lambda x, other, f=name: getattr(torch, f)(x, other) for name in ("mm", "bmm", "matmul", "pow")},
-    **{name: lambda x, size, f=f: getattr(x, f)(tuple(size)) for name, f in (("expand", "expand"), ("reshape", "reshape"), ("view", "reshape"))},
-    "discard": torch.discard,
+    **{f.__name__: (lambda f: lambda x, other: f(x, other))(f) for f in (torch.mm, torch.bmm, torch.matmul, torch.pow)},
+    "discard": lambda n: torch.discard(n),
     "div_sqrt": div_sqrt,
     "dropout": dropout,
     "einsum": lambda tensors, equation: torch.einsum(equation, *tensors),
-    "embedding": lambda weight, index, **options: F.embedding(index, weight, **options),
+    "embedding": lambda weight, index, padding_idx=None: F.embedding(index, weight, padding_idx),
     "embedding_init": lambda num, dim: torch.nn.Embedding(num, dim).weight,
     "eq": lambda x, value: x == value,
-    "linear_init": lambda **sizes: list(torch.nn.Linear(**sizes).parameters()),
-    "manual_seed": lambda seed: torch.manual_seed(seed) and None,
+    "expand": lambda x, shape: x.expand(tuple(shape)),
+    "linear_init": lambda in_features, out_features, bias=True: list(torch.nn.Linear(in_features, out_features, bias).parameters()),
+    "manual_seed": lambda seed: torch.manual_seed(int.__index__(seed)) and None,
     "masked_fill": masked_fill,
     "raw32": torch.raw32,
+    **dict.fromkeys(("reshape", "view"), lambda x, shape: x.reshape(tuple(shape))),
     "scaled_dot_product_attention": attention,
     "scatter": lambda x, dim, index, src=None, value=None: torch.scatter(x, dim, index, value if src is None else src),
     "slice": lambda x, dim=0, start=0, end=None, step=1: x[(slice(None),) * (dim % x.dim()) + (slice(start, end, step),)],
     "split": lambda x, size, dim=0: x.split(size, dim),
     "to_bool": lambda x: x.bool(),
-    "uniform": lambda size, lo, hi, **options: torch.empty(size, **options).uniform_(lo, hi),
+    "uniform": lambda shape, lo, hi, dtype=torch.float32: torch.empty(shape, dtype=dtype).uniform_(lo, hi),
     "where": lambda condition, x, other: torch.where(condition, x, other),
 }
 
 
 def function(op):
     """The function of an operation. Throws gradus.Error for an unknown name."""
-    f = OPERATIONS.get(op) or getattr(F, op, None) or getattr(torch, op, None)
-    if not isinstance(op, str) or f is None:
+    if op not in OPERATIONS:
         raise gradus.Error(f"[conform] op must be a known operation, got {op!r}. Hint: annexes/cases/README.md lists them.")
-    return f
+    return OPERATIONS[op]
 
 
-def results(op, args, *inputs, **named):
-    """The results of an operation, in a list. `args` is as in a file."""
-    args = {"size" if k == "shape" else k: float(v) if v in ("inf", "-inf", "nan") else DTYPES[v] if k == "dtype" else v
-            for k, v in args.items() if v is not None and k != "count"}
-    y = function(op)(*inputs, **named, **args)
-    return [] if y is None else list(y) if isinstance(y, (list, tuple)) else [y]
+def bound(op, args, tensors):
+    """The call of an operation, which returns its results in a list. `args` is as in a file; `tensors` is a dictionary by parameters, or
+    pairs of any name and a tensor in the order of the parameters that `args` leaves. Throws gradus.Error for another signature."""
+    f, known = function(op), inspect.signature(function(op)).parameters
+    pairs = [*(tensors.items() if isinstance(tensors, dict) else tensors)]
+    args = {k: v for k, v in args.items() if v is not None and not ("tensors" in known and (k, v) == ("count", len(pairs)))}
+    given = [("size" if k == "shape" and k not in known else k,
+              DTYPES.get(v, v) if k == "dtype" else float(v) if v in ("inf", "-inf", "nan") else v) for k, v in args.items()]
+    if "tensors" in known:
+        given.append(("tensors", dict(pairs) if f is index else [x for _, x in pairs]))
+    elif isinstance(tensors, dict):  # the first may have any name
+        given += [(n if n in known else [*known][0], x) for n, x in pairs]
+    else:
+        given += zip([n for n in known if n not in dict(given)] + [""] * len(pairs), [x for _, x in pairs])
+    needed = {n for n, p in known.items() if p.default is p.empty}
+    if len(dict(given)) < len(given) or not needed <= dict(given).keys() <= known.keys() or args.get("dtype", "f32") not in DTYPES:
+        raise gradus.Error(f"[{op}] must be called as {op}({', '.join(known)}), got {len(pairs)} tensors and {str(args):.99}.")
+
+    def call():
+        y = f(**dict(given))
+        return [] if y is None else list(y) if isinstance(y, (list, tuple)) else [y]
+    return call
 
 
 # -- comparison: an infinity equals itself alone, NaN equals NaN alone, and the shapes must be equal
@@ -166,12 +209,10 @@ def distance(a, b):
     return max(1.0, float(abs(a - b))) if isinstance(a, int) else math.inf if math.isnan(a - b) else abs(a - b)
 
 
-def name_of(dtype):
-    return str(dtype).split(".")[-1]
-
-
 def compare(got, want, same, rule):
     """(largest distance, message); the message is empty if same(x, y, distance) holds for all elements."""
+    if got.dtype != want.dtype:
+        return math.inf, f"dtype must be {want.dtype.name}, got {got.dtype.name}"
     if tuple(got.shape) != tuple(want.shape):
         return math.inf, f"shape must be {tuple(want.shape)}, got {tuple(got.shape)}"
     xs, ys = flat(got), flat(want)
@@ -186,9 +227,9 @@ def compare(got, want, same, rule):
                      f"{len(wrong)} of {len(xs)} differ, the worst by {max(ds):.3g}")
 
 
-def compare_numbers(got, want, allowed, rule, pardon=None):
+def compare_numbers(got, want, allowed, rule, pardon=None, any_dtype=False):
     """Each element within allowed(|expected|), or pardoned."""
-    if got.dtype != want.dtype or got.is_floating_point():
+    if any_dtype and got.dtype != want.dtype:
         both = torch.float32 if got.dtype == torch.float32 and want.is_floating_point() else torch.float64
         got, want = got.to(both), want.to(both)
     return compare(got, want, lambda x, y, d: d == 0 or (math.isfinite(d) and d <= allowed(abs(y))) or bool(pardon and pardon(x, y)), rule)
@@ -200,10 +241,9 @@ def compare_answer(got, want, tolerance, pardon):
     if got is None:
         return "there must be one, got none"
     is_rounded = got.dtype == torch.float32 and want.dtype == torch.float64
-    if got.dtype != want.dtype and not is_rounded:
-        return f"dtype must be {name_of(want.dtype)}, got {name_of(got.dtype)}"
     scale = max([1, *(abs(v) for v in flat(want.float()) if math.isfinite(v))]) if is_rounded else 1
-    return compare_numbers(got, want, lambda y: tolerance * max(scale, y), f" within {tolerance:g} max({scale:g}, |expected|)", pardon)[1]
+    rule = f" within {tolerance:g} max({scale:g}, |expected|)"
+    return compare_numbers(got, want, lambda y: tolerance * max(scale, y), rule, pardon, is_rounded)[1]
 
 
 # -- intended differences from PyTorch: the reason, whether it applies to a case, and which numbers it pardons
@@ -280,37 +320,39 @@ class Case:
     """A call of an operation with PyTorch's answers."""
 
     def __init__(self, c, file, place, line):
+        fails = isinstance(c, dict) and "error" in c
+        check_fields("a case", c, "id op origin inputs args " + ("error" if fails else "outputs cotangents grads grad2"))
         self.id, self.op, self.file, self.line, self.args = c["id"], c["op"], file, line, c["args"]
-        self.place, self.differences, self.convention = place, [], None
-        function(self.op)
-        self.inputs = {r["name"]: tensor(r, "name", "requires_grad") for r in c["inputs"]}
+        self.place, self.differences, self.convention, self.error = place, [], None, c.get("error")
+        self.inputs = {r["name"]: tensor(r, "name requires_grad") for r in c["inputs"]}
+        if len(self.inputs) < len(c["inputs"]):
+            raise ValueError("two inputs of one name")
         self.leaves = [r["name"] for r in c["inputs"] if r.get("requires_grad")]
-        self.error = c.get("error")
+        bound(self.op, self.args, self.inputs)
         if self.error is not None:
             return
         self.outputs, self.cotangents = ([tensor(r) for r in c[key]] for key in ("outputs", "cotangents"))
-        grads, second = self.by_input(c["grads"]), c.get("grad2")
-        self.answers, self.v = {"grad ": grads}, self.by_input(second["v"]) if second else None
-        if second:
+        grads, self.v = self.by_input(c["grads"]), None
+        self.answers = {"grad ": grads}
+        if "grad2" in c:
+            check_fields("grad2", second := c["grad2"], "v grads cotangents")
+            if len(second["cotangents"]) != len(self.cotangents):
+                raise gradus.Error(f"grad2 must have {len(self.cotangents)} cotangents, as the case, got {len(second['cotangents'])}.")
+            self.v = self.by_input(second["v"])
             self.answers |= {"recorded grad ": grads, "grad2 ": self.by_input(second["grads"]), "grad2 of cotangent ":
-                             {i: r and tensor(r) for i, r in enumerate(second["cotangents"])}}
+                             {i: None if r is None else tensor(r) for i, r in enumerate(second["cotangents"])}}
 
     def by_input(self, records):
         if extra := set(records) - set(self.inputs):
             raise ValueError(f"{extra.pop()!r}, which is no input")
         return {n: tensor(records[n]) if n in records else None for n in self.inputs}
 
-    def call(self, inputs):
-        named = {n: t for n, t in inputs.items() if not n.startswith("tensors.")}
-        first = [list(inputs.values())] if not named else [named.pop(next(iter(named)))] if self.op not in OPERATIONS else []
-        return results(self.op, self.args, *first, **named)
-
     def answer(self, change, others=None):
         """Outputs, and gradients by their names in a report, of inputs and, by `others`, cotangents in another form."""
         others = others or change
         inputs = {n: change(t).detach() for n, t in self.inputs.items()}
         leaves = {n: inputs[n].requires_grad_() for n in self.leaves}
-        outputs = self.call(inputs)
+        outputs = bound(self.op, self.args, inputs)()
         floats = [y for y in outputs if y.is_floating_point()]
         if len(floats) != len(self.cotangents):
             raise gradus.Error(f"[conform] there must be a cotangent for each of {len(floats)} floating outputs, got {len(self.cotangents)}.")
@@ -359,7 +401,7 @@ class Case:
         """Runs in one form after the other, up to the first that differs. Throws gradus.Error for a call that cannot be made."""
         if self.error is not None:
             with contextlib.suppress(gradus.Error, TypeError, ValueError, IndexError):
-                self.call(self.inputs)
+                bound(self.op, self.args, self.inputs)()
                 self.differs("contiguous", "error", f"there must be one as PyTorch's '{self.error}', got none")
             return
         theirs = self.outputs, self.answers
@@ -404,15 +446,17 @@ def run_main(main):
     """The exit code of a command: its own, or 2 after one line for what it cannot run, 1 if its output cannot be written."""
     try:
         code = main()
+        if sys.stdout is None:
+            raise OSError(0, "a closed file")
         sys.stdout.flush()
         return code
     except gradus.Error as e:
         print(f"gradus: {e}", file=sys.stderr)
         return 2
-    except OSError as e:
+    except (OSError, UnicodeEncodeError) as e:
         sys.stdout = None  # What is left in its buffer cannot be written at the end either.
         if not isinstance(e, BrokenPipeError):
-            print(f"gradus: [output] the standard output must be writable, got '{e.strerror}'.", file=sys.stderr)
+            print(f"gradus: [output] the standard output must be writable, got '{getattr(e, 'strerror', e)}'.", file=sys.stderr)
         return 1
 
 

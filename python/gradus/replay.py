@@ -17,10 +17,10 @@ import sys
 
 import gradus
 import gradus.torch as torch
-from gradus.conform import compare, compare_numbers, each_case, errors_at, flat, function, name_of, results, run_main, tensor
+from gradus.conform import bound, check_fields, compare, compare_numbers, each_case, errors_at, flat, function, run_main, tensor
 
-CASE = {"name", "seed_file", "kind", "system", "notes", "manual_seed", "inputs", "weights", "steps"}
-STEP = {"op", "in", "args", "out", "expected", "atol", "rtol", "value", "text", "cell", "notes"}
+CASE = "name seed_file kind system notes manual_seed inputs weights steps"
+STEP = "op in args out expected atol rtol value text cell notes"
 DRAWS = {"discard", "raw32", "rand", "uniform", "randn", "normal", "randint", "randperm", "multinomial", "bernoulli", "linear_init",
          "embedding_init", "dropout"}
 # 12, -1.50, 2., 1e-05, inf, nan, True
@@ -60,21 +60,19 @@ def compare_text(x, text):
 
 
 def compare_bits(got, want):
-    if got.dtype != want.dtype:
-        return math.inf, f"dtype must be {name_of(want.dtype)}, got {name_of(got.dtype)}"
     return compare(got, want, lambda x, y, d: d == 0 and math.copysign(1, x) == math.copysign(1, y), " bit for bit")
 
 
-def compare_expected(got, step):
+def compare_expected(step):
     atol, rtol = (float(step[key]) for key in ("atol", "rtol"))
     if not 0 <= atol < math.inf or not 0 <= rtol < math.inf:
         raise gradus.Error(f"atol and rtol must be finite numbers of at least 0, got {atol:g} and {rtol:g}.")
     rule = " exactly" if atol == rtol == 0 else f" within {atol:g} + {rtol:g} |expected|"
-    return lambda want: compare_numbers(got, want, lambda y: atol + rtol * y, rule)
+    return lambda got, want, any_dtype: compare_numbers(got, want, lambda y: atol + rtol * y, rule, any_dtype=any_dtype)
 
 
-def compare_value(got, want):
-    return compare_numbers(got, want, lambda y: 1e-6 * max(1.0, y), " within 1e-06 max(1, |expected|)")
+def compare_value(got, want, any_dtype):
+    return compare_numbers(got, want, lambda y: 1e-6 * max(1.0, y), " within 1e-06 max(1, |expected|)", any_dtype=any_dtype)
 
 
 # -- running
@@ -83,8 +81,7 @@ class Case:
     """A program, steps over named tensors. `run` fills `checks`, the verdicts on the results that the file gives."""
 
     def __init__(self, c):
-        if extra := set(c) - CASE:
-            raise ValueError(f"a field {extra.pop()!r}")
+        check_fields("a case", c, CASE)
         self.name, self.seed, self.steps, self.checks = c["name"], c.get("manual_seed"), list(c["steps"]), []
         self.weights = {n: tensor(r) for n, r in c.get("weights", {}).items()}
         self.tensors = {n: tensor(r) for n, r in c.get("inputs", {}).items()}
@@ -97,42 +94,42 @@ class Case:
         for i, step in enumerate(self.steps):
             place = f"{file}: case {self.name!r}, steps[{i}]"
             with errors_at("replay", place):
+                check_fields("a step", step, STEP)
                 function(step["op"])
             with errors_at("replay", f"{place} ({step['op']})"):
                 self.run_step(i, step)
 
     def run_step(self, index, step):
-        if extra := set(step) - STEP:
-            raise gradus.Error(f"must have no field {extra.pop()!r}.")
         if len({key in step for key in ("expected", "atol", "rtol")}) > 1:
             raise gradus.Error("must have expected, atol and rtol, or none of them.")
-        op, args, outs = step["op"], step.get("args", {}), step.get("out", [])
+        op, args, names, outs = step["op"], step.get("args", {}), step.get("in", []), step.get("out", [])
         outs = [outs] if isinstance(outs, str) else outs
-        for name in step.get("in", []):
+        for name in names:
             if name not in self.tensors:
                 raise gradus.Error(f"needs a tensor {name!r}, which no step before it has made.")
-        draws = op in DRAWS and (op != "dropout" or args.get("train", True) and args["p"] > 0)
+        call = bound(op, args, [(n, self.tensors[n]) for n in names])
+        draws = op in DRAWS and (op != "dropout" or args.get("train") is not False and args["p"] > 0)
         is_given = draws and self.seed is None and outs and all(n in self.weights for n in outs)
         if draws and not is_given and self.seed is None:
             raise gradus.Error("draws random numbers, which needs a seed before, got none. Hint: give the case a manual_seed.")
-        inputs = [self.tensors[n] for n in step.get("in", [])]
-        found = [self.tensors[n] for n in outs] if is_given else results(op, args, *([inputs] if op in ("cat", "stack", "einsum") else inputs))
+        found = [self.tensors[n] for n in outs] if is_given else call()
         self.seed = args["seed"] if op == "manual_seed" else self.seed
         if len(found) != len(outs):
             raise gradus.Error(f"gives {len(found)} tensors, got {len(outs)} names in out.")
+        wanted = {key: step[key] if isinstance(step[key], list) else [step[key]] for key in ("expected", "value") if key in step}
+        for key, records in wanted.items():
+            if len(records) != len(outs):
+                raise gradus.Error(f"{key} must be a tensor for each of {len(outs)} outputs, got {len(records)}.")
+        if "text" in step and len(outs) != 1:
+            raise gradus.Error(f"text must be a list of lines for one output, got {len(outs)} outputs.")
+        rules = {"expected": compare_expected(step) if "expected" in step else None, "value": compare_value}
         for i, (name, x) in enumerate(zip(outs, found)):
             self.tensors[name] = x
             if draws and not is_given and name in self.weights:
                 self.check(index, op, name, "weights", *compare_bits(x, self.weights[name]))
-            for key, verdict in (("expected", lambda want: compare_expected(x, step)(want)), ("value", lambda want: compare_value(x, want))):
-                if key in step:
-                    wanted = step[key] if isinstance(step[key], list) else [step[key]]
-                    if len(wanted) != len(outs):
-                        raise gradus.Error(f"{key} must be a tensor for each of {len(outs)} outputs, got {len(wanted)}.")
-                    self.check(index, op, name, key, *verdict(tensor(wanted[i])))
+            for key, records in wanted.items():
+                self.check(index, op, name, key, *rules[key](x, tensor(records[i]), "dtype" not in records[i]))
             if "text" in step:
-                if len(outs) != 1 or not isinstance(step["text"], list):
-                    raise gradus.Error(f"text must be a list of lines for one output, got {len(outs)} outputs.")
                 self.check(index, op, name, "text", *compare_text(x, "\n".join(step["text"])))
 
     def check(self, step, op, out, kind, worst, message):

@@ -1,12 +1,15 @@
 """conform and replay: PyTorch's files pass, a wrong number anywhere does not, and what cannot be read is one line."""
 import contextlib
 import copy
+import inspect
 import io
 import json
 import math
 import os
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -105,6 +108,8 @@ class Conform(Cases):
     def test_a_wrong_answer_anywhere_is_a_difference_that_says_where(self):
         good = product_case()
         self.assertEqual(self.difference(good), "")
+        once = {k: v for k, v in good.items() if k != "grad2"}
+        self.assertIn("error: [conform] there must be a cotangent for each", self.difference(once | {"cotangents": []}))
         for path, to, words in [
                 (("outputs", 0, "data", 1), -3.1, "contiguous output 0: element [1] must be -3.1000000000000001 within 1e-12 "
                  "max(1, |expected|), got -3; 1 of 2 differ, the worst by 0.1"),
@@ -115,7 +120,6 @@ class Conform(Cases):
                 (("grads", "x"), del_, "grad x: there must be none or zeros"),
                 (("inputs", 0, "requires_grad"), False, "grad x: there must be one, got none"),
                 (("outputs", 1), f64(10, -3), "outputs: there must be 2, got 1"),
-                (("cotangents",), [], "error: [conform] there must be a cotangent for each"),
                 (("outputs", 0, "shape"), [2, 1], "output 0: shape must be (2, 1), got (2,)"),
                 (("outputs", 0), {"dtype": "i64", "shape": [2], "data": [10, -3]}, "output 0: dtype must be int64, got float64"),
                 (("inputs", 1), {"name": "other", "requires_grad": True, **f64(1, 2, 3)}, "contiguous error: [mul]")]:
@@ -135,10 +139,47 @@ class Conform(Cases):
         self.assertEqual((code, done), (3, {"event": "done", "passed": 1, "failed": 1, "by_convention": 0}))
 
     def test_a_call_that_must_fail_and_does_not_is_a_difference(self):
-        case = changed(product_case(), ("error",), "must match")
+        case = {k: v for k, v in product_case().items() if k in ("id", "op", "inputs", "args")} | {"error": "must match"}
         self.assertEqual(self.difference(case), "contiguous error: there must be one as PyTorch's 'must match', got none")
         self.assertEqual(self.difference(changed(case, ("inputs", 1, "data"), [1, 2, 3]) | {"inputs": [case["inputs"][0], {"name": "other", **f64(1, 2, 3)}]}), "")
         self.assertEqual(self.difference(case | {"op": "maximum", "inputs": case["inputs"][:1], "args": {"other": "2"}}), "")
+
+    def test_a_call_of_another_signature_is_no_call_that_must_fail(self):
+        case = {"id": "softmax/dim", "op": "softmax", "inputs": [{"name": "x", **f64(1, 2)}], "args": {"dim": 5}, "error": "dimension"}
+        self.assertEqual(self.difference(case), "")
+        pair = [{"name": f"tensors.{i}", **f64(1, 2)} for i in range(2)]
+        for changes in [{"args": {"dimm": 5}}, {"args": {"dim": 5, "out": 1}}, {"args": {"dim": 5, "count": 1}},
+                        {"inputs": []}, {"inputs": pair},
+                        {"op": "cat", "inputs": pair, "args": {"dim": 5, "count": 3}}, {"op": "embedding", "args": {"padding": 1}},
+                        {"op": "ones", "inputs": [], "args": {"shape": [-1], "size": [-1]}},
+                        {"op": "ones", "inputs": [], "args": {"shape": [2], "dtype": "float32"}},
+                        {"op": "pow", "args": {"other": "/", "f": "save"}}]:
+            with self.subTest(changes):
+                call = f"must be called as {changes.get('op', 'softmax')}("
+                self.refused(conform, [self.written(case | changes)], "cases.jsonl:1: " + call)
+
+    def test_only_operations_may_be_called(self):
+        file = self.folder / "written"
+        for op in ["save", "load", "load_file", "save_file", "from_file", "compile", "seed", "set_masks", "set_num_threads",
+                   "set_rng_state", "set_printoptions", "graph_text", "Tensor", "Function", "nn", "_usual_dim", "missing", "__class__", ""]:
+            with self.subTest(op):
+                words = f"op must be a known operation, got {op!r}"
+                self.refused(conform, [self.written({"id": "a", "op": op, "inputs": [], "args": {}, "error": ""})], words)
+                self.refused(replay, [self.written(changed(small(), (0, "steps", 0, "op"), op))], words)
+        for op, args in [("save", {"f": str(file)}), ("pow", {"other": str(file), "f": "save"}),
+                         ("view", {"size": [str(file)], "f": "tofile"})]:
+            self.refused(replay, [self.written(changed(small(), (0, "steps", 2), {"op": op, "in": ["x"], "args": args}))], "steps[2]")
+        self.assertFalse(file.exists())
+
+    def test_the_operations_of_the_page_have_the_arguments_that_it_gives(self):
+        page = (FILES.parents[2] / "annexes/cases/README.md").read_text()
+        rows = re.findall(r"^\| `(\w+)\((.*?)\)` \|", page, re.MULTILINE)
+        self.assertGreater(len(rows), 100)
+        for op, text in rows:
+            known = [*inspect.signature(conform.function(op)).parameters]
+            names = [re.split("[ =]", argument)[1] for argument in text.split(", ")]
+            given = {"size" if n == "shape" and n not in known else n for n in names[names[0] not in ("shape", *known):]}
+            self.assertLessEqual(given - {"x", "count"}, {*known}, op)
 
     def test_a_difference_by_convention_allows_only_a_number_for_nan(self):
         case = {"id": "silu/inf", "op": "silu", "inputs": [{"name": "x", **f64("-inf")}], "args": {}, "outputs": [f64("nan")],
@@ -154,6 +195,21 @@ class Conform(Cases):
         page = (FILES.parents[2] / "annexes/cases/README.md").read_text()
         for reason, *_ in conform.CONVENTIONS.values():
             self.assertIn(reason, page)
+
+    def test_fields_are_those_of_the_page_with_their_types(self):
+        good = product_case()
+        for path, to, words in [
+                (("Grad2",), {}, "a case must have no field 'Grad2'"), (("grad2", "grad"), {}, "grad2 must have no field 'grad'"),
+                (("outputs", 0, "requires_grad"), True, "no field 'requires_grad'"), (("grads", "x", "strides"), [1], "no field 'strides'"),
+                (("inputs", 0, "requires_grad"), "false", "requires_grad of a tensor must be of type bool, got 'false'"),
+                (("grads",), [], "grads of a case must be of type dict"), (("grad2",), None, "must be of type dict"),
+                (("inputs", 0, "dtype"), "", "[conform]"), (("inputs", 0), 3, "[conform]"),
+                (("inputs", 0, "shape"), [True, 2], "for shape (True, 2)"), (("inputs", 1, "name"), "x", "two inputs of one name"),
+                (("inputs", 0), {"name": "x", "dtype": "i64", "shape": [1], "data": [2**70]}, "OverflowError"),
+                (("grad2", "cotangents"), [], "grad2 must have 1 cotangents, as the case, got 0"), (("error",), "e", "no field 'outputs'")]:
+            with self.subTest(path):
+                self.refused(conform, [self.written(json.dumps(good) + "\n" + json.dumps(changed(good, path, to)))], "cases.jsonl:2", words)
+        self.refused(conform, [self.written("[3]")], "cases[0]: a case must be an object, got 3")
 
     def test_what_cannot_be_run_is_one_line(self):
         bad, good = product_case() | {"op": "mull"}, json.dumps(product_case())
@@ -221,6 +277,24 @@ class Replay(Cases):
         first = json.loads(out.splitlines()[7])
         self.assertEqual((first["step"], first["check"], first["passed"], first["worst"]), (5, "value", False, 1.0))
 
+    def test_a_result_must_have_the_dtype_that_the_file_gives(self):
+        for path, dtype, data in [((0, "steps", 0, "value"), "f64", [1, 4, 0.25, 9]), ((0, "steps", 1, "expected"), "i64", [1, -8, 0, 27])]:
+            cases = changed(small(), path, {"dtype": dtype, "shape": [2, 2], "data": data})
+            bad, = (c for c in self.checks(cases) if not c["passed"])
+            self.assertEqual((bad["worst"], bad["message"].split(",")[1]), (None, " got float32"))
+
+    def test_tensors_fill_the_parameters_that_args_leaves(self):
+        indices = {"dtype": "i64", "shape": [1, 2], "data": [1, 0]}
+        exact = {"atol": 0, "rtol": 0}
+        steps = [{"op": "gather", "in": ["x", "i"], "args": {"dim": 0}, "out": "y",
+                  "expected": {"shape": [1, 2], "data": [0.5, -2]}, **exact},
+                 {"op": "__getitem__", "in": ["x", "i"], "args": {"index": [{"tensor": "i"}, {"int": 0}]}, "out": "z",
+                  "expected": {"shape": [1, 2], "data": [0.5, 1]}, **exact},
+                 {"op": "cat", "in": ["y", "x"], "args": {"count": 2}, "out": "c",
+                  "expected": {"shape": [3, 2], "data": [0.5, -2, 1, -2, 0.5, 3]}, **exact}]
+        case = {"name": "indices", "inputs": {"x": small()[0]["inputs"]["x"], "i": indices}, "steps": steps}
+        self.assertEqual([c["message"] for c in self.checks([case])], ["", "", ""])
+
     def test_texts_are_compared_in_the_form_they_have(self):
         x = torch.tensor([[1, 0.25], [-math.inf, 100]])
         for passes, *text in [
@@ -255,16 +329,41 @@ class Replay(Cases):
         self.refused(replay, [FILES / "replay" / "example.json", "--case", "other"], "got 'other'")
         self.refused(replay, [self.written(changed(example, (0, "steps", 3, "in"), ["q", "q"]))], "steps[3] (matmul): ")
         for path, to, words in [
+                ((0, "manual_seed"), 1.5, "cases[0]: manual_seed of a case must be of type int or NoneType, got 1.5"),
+                ((0, "manual_seed"), "a", "got 'a'"), ((0, "steps", 0), 3, "steps[0]: a step must be an object, got 3"),
+                ((0, "steps", 2), {"op": "manual_seed", "args": {"seed": 1.5}}, "steps[2] (manual_seed)"),
+                ((0, "steps", 2), {"op": "manual_seed", "args": {"seed": 1}, "value": {"shape": [1], "data": [1]}}, "of 0 outputs"),
+                ((0, "inputs", "x", "data", 0), 10**400, "OverflowError"), ((0, "steps", 0, "op"), ["mul"], "must be of type str"),
+                ((0, "steps", 1, "expected", "dtpye"), 1, "no field 'dtpye'"),
+                ((0, "steps", 1, "args"), {"out": 1}, "must be called as mul(input, other), got 2 tensors and {'out': 1}"),
                 ((0, "name"), del_, "name"), ((0, "steps"), 3, "[replay]"), ((0, "stpes"), 3, "'stpes'"), ((0, "inputs", "x", "dtype"), "f16", "f16"),
                 ((0, "inputs", "x", "data"), [1, 2, 3], "3 elements for shape (2, 2)"), ((0, "inputs", "x", "sahpe"), 1, "'sahpe'"),
                 ((0, "steps", 1, "op"), "mull", "case 'small', steps[1]: op must be a known operation, got 'mull'"),
-                ((0, "steps", 1, "expcted"), 1, "steps[1] (mul): must have no field 'expcted'"),
+                ((0, "steps", 1, "expcted"), 1, "steps[1]: a step must have no field 'expcted'"),
                 ((0, "steps", 1, "in"), ["x", "w"], "steps[1] (mul): needs a tensor 'w'"), ((0, "steps", 1, "in"), ["x"], "steps[1] (mul)"),
                 ((0, "steps", 1, "args"), {"dim": 1}, "steps[1] (mul)"), ((0, "steps", 1, "out"), ["a", "b"], "gives 1 tensors, got 2 names"),
                 ((0, "steps", 1, "rtol"), del_, "expected, atol and rtol"), ((0, "steps", 1, "atol"), -1, "at least 0"),
-                ((0, "steps", 1, "text"), "1", "text must be a list")]:
+                ((0, "steps", 1, "text"), "1", "text of a step must be of type list")]:
             with self.subTest(path):
                 self.refused(replay, [self.written(changed(small(), path, to))], words)
+
+
+class Streams(Cases):
+    def run_module(self, module, word, redirection=""):
+        command = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-BXutf8", "-m", f"gradus.{module}", str(word)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def test_a_closed_stream_is_one_line(self):
+        for module, file in [("conform", FILES / "conform" / "errors.jsonl"), ("replay", FILES / "replay" / "example.json")]:
+            run = self.run_module(module, file, ">&-")
+            line = "gradus: [output] the standard output must be writable, got 'a closed file'.\n"
+            self.assertEqual((run.returncode, run.stdout, run.stderr), (1, "", line))
+            run = self.run_module(module, "-", "<&-")
+            self.assertEqual((run.returncode, run.stderr), (2, f"gradus: [{module}] - must be a file of JSON, got Bad file descriptor.\n"))
+
+    def test_words_that_the_output_cannot_hold_are_one_line(self):
+        run = self.run_module("conform", self.written(changed(product_case() | {"id": "\ud800"}, ("outputs", 0, "data", 0), 1)))
+        self.assertEqual((run.returncode, run.stderr.count("\n")), (1, 1), run.stderr)
 
 
 class Program(unittest.TestCase):
