@@ -307,6 +307,8 @@ class Replay(Cases):
             with self.subTest(text):
                 self.assertEqual(replay.compare_text(x, "\n".join(text))[1] == "", passes)
         self.assertEqual(replay.compare_text(torch.tensor([True, False]), "[True, False]")[1], "")
+        weight = torch.nn.Parameter(torch.tensor([1.0]))
+        self.assertEqual(replay.compare_text(weight, repr(weight))[1], "")
         self.assertNotEqual(replay.compare_text(torch.tensor([True, False]), "[True, True]")[1], "")
 
     def test_a_drawn_tensor_needs_a_seed_or_is_in_weights(self):
