@@ -5,6 +5,7 @@ import copy
 import inspect
 import operator
 from collections import OrderedDict, namedtuple
+from types import MappingProxyType
 from typing import Any, Callable, Iterator
 
 from . import _core
@@ -49,7 +50,22 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} needs a method forward()")
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise _no_attribute(type(self).__name__, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._check(name, value, vars(self).get(name), name in vars(self).get("_persistent", {}))
+        super().__setattr__(name, value)
+
+    def _check(self, name: str, value: Any, old: Any, is_buffer: bool) -> None:
+        """Raises TypeError where a parameter, a module or a buffer `old` would be lost. None and a Parameter may take its place."""
+        if value is None or isinstance(value, Parameter):
+            return
+        kinds = {"parameter": (isinstance(old, Parameter), "nn.Parameter"),
+                 "child module": (isinstance(old, Module) and not isinstance(value, Module), "nn.Module"),
+                 "buffer": (is_buffer and not isinstance(value, Module) and not _is_buffer(value), "Tensor")}
+        for kind, (is_lost, wanted) in kinds.items():
+            if is_lost:
+                raise TypeError(f"cannot assign '{typename(value)}' as {kind} '{name}' (torch.{wanted} or None expected)")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         hooks = vars(self).get("_hooks")
@@ -76,20 +92,26 @@ class Module:
 
     def _members(self) -> Iterator[tuple[str, Any]]:
         """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
-        buffers = vars(self).get("_buffers", {})
+        buffers = vars(self).get("_persistent", {})
         found = [pair for name, value in vars(self).items() if name != "_hooks"
                  for pair in (_items(name, value) if self._finds_lists else ((name, value),))]
         yield from (pair for pair in found if isinstance(pair[1], Parameter))
-        yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None)
+        yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None
+                    and not isinstance(pair[1], (Parameter, Module)))
         yield from (pair for pair in found if isinstance(pair[1], Module))
 
-    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """(name, Parameter, buffer or layer of the library) of this module and its descendants."""
+    # Views, as PyTorch's dictionaries of these names are read.
+    _modules = property(lambda self: MappingProxyType({name: x for name, x in self._members() if isinstance(x, Module)}))
+    _parameters = property(lambda self: MappingProxyType(dict(self._own_parameters())))
+    _buffers = property(lambda self: MappingProxyType({**dict.fromkeys(vars(self).get("_persistent", ())), **dict(self._own_buffers())}))
+
+    def _parts(self, prefix: str = "", above: Any = ()) -> Iterator[tuple[str, Any]]:
+        """(name, Parameter, buffer or layer of the library) of this module and its descendants, but not again of those above it."""
         for name, value in self._members():
-            if isinstance(value, Module):
-                yield from value._parts(f"{prefix}{name}.")
-            else:
+            if not isinstance(value, Module):
                 yield prefix + name, value
+            elif value not in (*above, self):
+                yield from value._parts(f"{prefix}{name}.", (*above, self))
 
     def _assembly(self) -> Any:
         return _core.Assembly(list(self._parts()), False)
@@ -107,7 +129,7 @@ class Module:
         """The descendant of this name."""
         return operator.attrgetter(target)(self) if target else self
 
-    get_parameter = get_submodule
+    get_parameter = get_buffer = get_submodule
 
     def modules(self) -> Iterator[Module]:
         """This module and its descendants, each once."""
@@ -137,8 +159,8 @@ class Module:
             yield from ((f"{prefix}.{name}" if prefix else name, buffer) for name, buffer in module._own_buffers())
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
-        found = [(name, getattr(self, name, None)) for name in vars(self).get("_buffers", {})]
-        return [(name, buffer) for name, buffer in found if buffer is not None]
+        found = [(name, getattr(self, name, None)) for name in vars(self).get("_persistent", {})]
+        return [(name, buffer) for name, buffer in found if buffer is not None and not isinstance(buffer, (Parameter, Module))]
 
     def buffers(self) -> Iterator[Tensor]:
         """The same without the names."""
@@ -146,14 +168,30 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """self.<name> = tensor; it is part of the state if persistent."""
-        vars(self).setdefault("_buffers", {})[name] = persistent
+        self._claim("buffer", name, self._buffers, tensor, _is_buffer(tensor), "torch Tensor")
+        vars(self).setdefault("_persistent", {})[name] = persistent
         setattr(self, name, tensor)
 
+    def register_parameter(self, name: str, param: Any) -> None:
+        """self.<name> = param, a Parameter or None."""
+        self._claim("parameter", name, self._parameters, param, isinstance(param, Parameter), "torch.nn.Parameter")
+        setattr(self, name, param)
+
     def add_module(self, name: str, module: Any) -> None:
-        """self.<name> = module, or a Parameter."""
+        """self.<name> = module, or None."""
+        self._claim("module", name, self._modules, as_module(module))
         setattr(self, name, module)
 
-    register_module = register_parameter = add_module
+    register_module = add_module
+
+    def _claim(self, kind: str, name: str, own: Any, value: Any, is_one: bool = True, wanted: str = "") -> None:
+        if name == "" or "." in name:
+            contained = f'contain "."{f", got: {name}" if kind == "module" else ""}'
+            raise KeyError(f"{kind} name can't " + (contained if name else 'be empty string ""'))
+        if name not in own and getattr(self, name, None) is not None:
+            raise KeyError(f"attribute '{name}' already exists")
+        if value is not None and not is_one:
+            raise TypeError(f"cannot assign '{typename(value)}' object to {kind} '{name}' ({wanted} or None required)")
 
     def apply(self, function: Callable[[Module], Any]) -> Module:
         """Calls function(module) for all descendants, then for this module."""
@@ -164,13 +202,13 @@ class Module:
 
     # -- state
 
-    def state_dict(self) -> OrderedDict[str, Tensor]:
-        """Parameters and buffers of each module, outside the graph; they share storage with the module's. A parameter that several
-        modules share has a name in each."""
-        state: OrderedDict[str, Tensor] = OrderedDict()
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
+        """Parameters and buffers of each module, outside the graph unless keep_vars; they share storage with the module's. A parameter
+        that several modules share has a name in each. The names begin with `prefix`; they are added to `destination`."""
+        state: OrderedDict[str, Tensor] = OrderedDict() if destination is None else destination
         for name, part in self._parts():
-            inner = {"": part.detach()} if isinstance(part, Tensor) else part.module().state_dict()
-            state.update((f"{name}.{key}".strip("."), value) for key, value in inner.items())
+            inner = {"": part} if isinstance(part, Tensor) else {**part.module().state_dict(), **dict(part.module().named_parameters())}
+            state.update((prefix + f"{name}.{key}".strip("."), x if keep_vars else x.detach()) for key, x in inner.items())
         return state
 
     def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> LoadReport:
@@ -238,13 +276,16 @@ class Module:
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return [(name, value) for name, value in vars(self).items() if isinstance(value, Parameter)]
 
-    def _set(self, name: str, value: Parameter) -> None:
-        setattr(self, name, value)
+    def _set(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            vars(self)[name] = value  # any tensor
+        else:
+            setattr(self, name, value)
 
     def _convert(self, dtype: Any) -> None:
         for name, value in list(vars(self).items()):
             is_parameter = isinstance(value, Parameter)
-            if isinstance(value, Tensor) and value.dtype.is_floating_point and (is_parameter or name in vars(self).get("_buffers", {})):
+            if isinstance(value, Tensor) and value.dtype.is_floating_point and (is_parameter or name in vars(self).get("_persistent", {})):
                 setattr(self, name, converted(value, dtype))
             elif self._finds_lists and not isinstance(value, Tensor) and any(isinstance(x, Parameter) for _, x in _items(name, value)):
                 raise Error(f"[to] parameters in {name} cannot be converted. Hint: make them of the dtype.")
@@ -287,12 +328,52 @@ def converted(value: Any, dtype: Any) -> Any:
     return Parameter(new, value.requires_grad and new.dtype.is_floating_point)  # bfloat16 only stores
 
 
-def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple, dict)) and not isinstance(value, Module):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _items(f"{name}.{key}", item)
-    else:
+def _items(name: str, value: Any, above: Any = ()) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, (list, tuple, dict)) or isinstance(value, Module):
         yield name, value
+    elif all(value is not x for x in above):  # a list may hold itself
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _items(f"{name}.{key}", item, (*above, value))
+
+
+def typename(value: Any) -> str:
+    """The name of a value's type in PyTorch's messages."""
+    home, kind = getattr(value, "__module__", None), getattr(value, "__qualname__", getattr(value, "__name__", type(value).__name__))
+    return str(value.type() if isinstance(value, Tensor) else kind if home in (None, "builtins") else f"{home}.{kind}")
+
+
+def as_module(value: Any) -> Any:
+    """A module or None. Raises TypeError for others."""
+    if value is not None and not isinstance(value, Module):
+        raise TypeError(f"{typename(value)} is not a Module subclass")
+    return value
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "parts")  # a tensor of complex numbers
+
+
+class Point:
+    """A value inside a module, which watch() and Intervention find by its name. Copies are points of their own."""
+
+    def __init__(self) -> None:
+        self.core = _core.layers.Dropout(0.0)  # returns the same tensor
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _core.layers._call(self.core, x)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return Point, ()
+
+
+def _no_attribute(owner: str, name: str) -> AttributeError:
+    if name in _ABSENT:
+        return AttributeError(f"gradus has no torch.nn.Module.{name}. docs/coming-from-pytorch.md lists what there is.")
+    return AttributeError(f"{owner!r} object has no attribute {name!r}")
+
+
+_ABSENT = """bfloat16 cuda half register_backward_hook register_full_backward_hook register_full_backward_pre_hook share_memory to_empty type
+register_load_state_dict_post_hook register_state_dict_pre_hook""".split()
 
 
 def options_of(operation: Any, args: tuple[Any, ...], given: dict[str, Any], skip: int = 0, **defaults: Any) -> dict[str, Any]:
@@ -327,9 +408,9 @@ class Layer(Module):
     def forward(self, *args: Any, **options: Any) -> Any:
         return type(self)._call(self._core, *args, **options)
 
-    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    def _parts(self, prefix: str = "", above: Any = ()) -> Iterator[tuple[str, Any]]:
         yield prefix.rstrip("."), self._core
-        yield from super()._parts(prefix)  # of a subclass with members of its own
+        yield from super()._parts(prefix, above)  # of a subclass with members of its own
 
     def _assembly(self) -> Any:
         return super()._assembly() if any(True for _ in self._members()) else self._core.module()
@@ -347,7 +428,12 @@ class Layer(Module):
         return self._member(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor) and (name in self._options or name in _tensors_of(self._core)):
+        tensors = _tensors_of(self._core)
+        is_new = name == "bias" and name in self._options and name not in tensors
+        self._check(name, value, tensors.get("weight" if is_new else name), name in tensors)
+        if isinstance(value, Tensor) and (is_new or name in tensors):
+            if is_new:
+                self._remake(name, value)
             self._put(name, value)
         elif name in self._options or value is None and name in dict(self._core.module().named_parameters()):
             self._remake(name, value)
@@ -362,10 +448,9 @@ class Layer(Module):
     def _remake(self, name: str, value: Any) -> None:
         """Makes the layer again with another option, and without a bias that became None. The tensors stay those that they are."""
         options = {**self._options, name: value is not None if name == "bias" else value}
-        old, generator = self._core.module(), {"generator": _core.Generator(0)} if "generator" in self._defaults else {}
-        new = type(self)._make(**options, **generator)
+        old, new = self._core.module(), self._made_of(options)
         kept, tensors = new.module().state_dict(), dict(old.named_parameters() + old.named_buffers())
-        if any(kept[key].shape != tensors[key].shape for key in kept):
+        if any(kept[key].shape != tensors[key].shape if key in tensors else key != "bias" for key in kept):
             raise Error(f"[module] {name} of {type(self).__name__} is fixed by its parameters, got {value}. Hint: make another layer.")
         for key, tensor in tensors.items():
             if key in kept:
@@ -374,14 +459,28 @@ class Layer(Module):
         vars(self).update(_core=new, _options=options)
         self._keep()
 
+    def _made_of(self, options: dict[str, Any]) -> Any:
+        return type(self)._make(**options, **({"generator": _core.Generator(0)} if "generator" in self._defaults else {}))
+
+    def __getstate__(self) -> Any:  # of a pickle
+        return {**vars(self), "_core": _tensors_of(self._core)} if hasattr(type(self), "_make") else vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        core = self._made_of(state["_options"]) if hasattr(type(self), "_make") else state["_core"]
+        if core is not state["_core"]:
+            for name, tensor in state["_core"].items():
+                core.set(name, tensor)
+            core.train(state.get("training", True))
+        vars(self).update(state, _core=core)
+
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         return [*self._core.module().named_buffers(), *super()._own_buffers()]
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return [*self._core.module().named_parameters(), *super()._own_parameters()]
 
-    def _set(self, name: str, value: Parameter) -> None:
-        setattr(self, name, value) if name in vars(self) else self._put(name, value)
+    def _set(self, name: str, value: Any) -> None:
+        super()._set(name, value) if name in vars(self) else self._put(name, value)
 
     def __deepcopy__(self, memo: Any) -> Layer:
         layer = memo[id(self)] = type(self).__new__(type(self))
@@ -441,7 +540,7 @@ def _member(layer: Layer, name: str, owner: str) -> Any:
         return _Path(layer, name)
     if name in ("bias", "weight", "in_proj_bias"):
         return None
-    raise AttributeError(f"{owner!r} object has no attribute {name!r}")
+    raise _no_attribute(owner, name)
 
 
 def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
@@ -461,6 +560,7 @@ def layer(name: str, make: Any, call: Any, form: Any) -> type[Layer]:
         if is_redrawn or is_own and not draws:
             reset(self)  # type: ignore[misc]
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
-    base = Layer if name in ("RNN", "GRU", "LSTM", "MultiheadAttention") else TensorLayer
-    return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "_call": call, "_make": staticmethod(make),
-                                 "_format": form, "_defaults": defaults, "__signature__": inspect.signature(make)})
+    base = Layer if name in ("RNN", "GRU", "LSTM") else TensorLayer
+    return type(name, (base,), {"__init__": __init__, "__doc__": make.__doc__, "__qualname__": name, "__module__": "gradus.nn",
+                                "_call": call, "_make": staticmethod(make), "_format": form, "_defaults": defaults,
+                                "__signature__": inspect.signature(make)})

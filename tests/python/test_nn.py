@@ -202,6 +202,17 @@ class Sequences(unittest.TestCase):
         self.compare("nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), 2)", lambda library, layer, x, memory: [layer(
             x, library.triu(library.ones(5, 5), 1) > 0)])
 
+    def test_attention_is_watched(self):
+        layer, x = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), gradus.ones(3, 1, 4)
+        seen = gradus.watch(layer, "self_attn*")
+        layer(x)
+        self.assertEqual(seen.names(), ["self_attn.pattern", "self_attn"])
+        self.assertEqual(tuple(seen["self_attn.pattern"].shape), (1, 2, 3, 3))
+        with gradus.ablate(copy.deepcopy(layer), "self_attn"):
+            self.assertNotEqual(seen["self_attn"].abs().sum().item(), 0)
+        with gradus.ablate(layer, "self_attn"):
+            self.assertTrue(gradus.equal(layer._sa_block(x, None, None), gradus.zeros(3, 1, 4)))
+
     def test_printed_and_refused(self):
         for text in ("nn.LSTM(3, 4, num_layers=2, batch_first=True)", "nn.GRU(3, 4, bidirectional=True)", "nn.RNN(3, 4)"):
             self.assertEqual(repr(eval(text)), repr(eval("torch." + text)))

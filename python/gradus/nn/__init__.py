@@ -1,15 +1,13 @@
 """Layers. Their parameters start with PyTorch's initial values, drawn from the default stream or from `generator`."""
 from __future__ import annotations
 
-import copy
 import math
-from collections import OrderedDict
 from typing import Any, Callable, Iterator
 
 from .. import _core
 from .._core import Tensor
 from .._missing import missing
-from .._module import Layer, Module, converted, layer, options_of
+from .._module import Module, as_module, converted, layer, options_of
 from .._types import Parameter
 from . import functional, utils
 from .utils import clip_grad_norm_
@@ -51,7 +49,7 @@ _FORMS: dict[str, Any] = {
     "GroupNorm": "{num_groups}, {num_channels}, eps={eps}, affine={affine}",
 }
 for _name in dir(_core.layers):
-    if not _name.startswith("_"):
+    if not _name.startswith("_") and _name != "MultiheadAttention":  # which is made of modules
         _call = getattr(_core.layers, f"_call_{_name}", _core.layers._call)
         globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
 
@@ -126,111 +124,6 @@ globals()["Embedding"].from_pretrained = classmethod(_from_pretrained)
 globals()["Embedding"].reset_parameters, globals()["Linear"].reset_parameters = _reset_rows, _reset_linear
 
 
-class NonDynamicallyQuantizableLinear(globals()["Linear"]):  # type: ignore[misc]
-    """The out_proj of a MultiheadAttention, whose tensors these are. As in PyTorch, the attention does not call it."""
-
-    def __init__(self, attention: Layer) -> None:
-        vars(self).update(_of=attention, training=attention.training, _options={})
-
-    weight = property(lambda self: self._of._member("out_proj").weight, lambda self, x: self._of._put("out_proj.weight", x))
-    bias = property(lambda self: getattr(self._of._member("out_proj"), "bias", None), lambda self, x: self._of._put("out_proj.bias", x))
-    in_features, out_features = property(lambda self: self.weight.size(1)), property(lambda self: self.weight.size(0))
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.linear(input, self.weight, self.bias)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        Module.__setattr__(self, name, value)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        made = Linear(self.in_features, self.out_features, self.bias is not None, generator=_core.Generator(0))
-        made.weight, made.bias = (copy.deepcopy(x, memo) for x in (self.weight, self.bias))
-        return made
-
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return (pair for pair in super()._members() if pair[0] != "_of")
-
-    def _parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        return iter(())  # the attention has them
-
-    def _assembly(self) -> Any:
-        return _core.Assembly(self._own_parameters(), False)
-
-    def state_dict(self) -> OrderedDict[str, Tensor]:
-        return OrderedDict((name, x.detach()) for name, x in self._own_parameters())
-
-    def _convert(self, dtype: Any) -> None:
-        for name, x in self._own_parameters():
-            if (new := converted(x, dtype)) is not x:
-                self._set(name, new)
-
-    def _set(self, name: str, value: Parameter) -> None:
-        setattr(self, name, value)
-
-    def _own_parameters(self) -> list[tuple[str, Any]]:
-        return [(name, x) for name, x in (("weight", self.weight), ("bias", self.bias)) if x is not None]
-
-    def _own_buffers(self) -> list[tuple[str, Tensor]]:
-        return []
-
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
-
-if "MultiheadAttention" in globals():
-    _Attention = globals()["MultiheadAttention"]
-    _attend = _Attention.forward
-
-    def _without_keys(self: Any, query: Tensor, mask: Any, padding: Any) -> Any:
-        """Whether a query sees no key, of which PyTorch makes NaN: (B, heads, T), or 1 in the place of B and of heads; None if all see one."""
-        mask, padding = (x if x is None or str(x.dtype) == "torch.bool" else x == -math.inf for x in (mask, padding))
-        if mask is not None:
-            mask = mask[None, None] if mask.dim() == 2 else mask.view(-1, self.num_heads, *mask.shape[1:])
-        if padding is not None:
-            padding = padding.view(-1, 1, 1, padding.size(-1)).expand(-1, -1, query.size(-2 if self.batch_first or query.dim() == 2 else 0), -1)
-        hidden = padding if mask is None else mask if padding is None else mask | padding
-        rows = None if hidden is None else hidden.all(-1)
-        return rows if rows is not None and rows.any() else None
-
-    def _attend_named(self: Any, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any = None, need_weights: bool = True,
-                      attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> Any:
-        output, weights = _attend(self, query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
-        is_batch = output.dim() == 3
-        rows = _without_keys(self, query, attn_mask, key_padding_mask)
-        if rows is not None:
-            by_head, by_query = (x if is_batch else x[0] for x in (rows.unsqueeze(-1), rows.any(1).unsqueeze(-1)))
-            output = output.masked_fill(by_query if self.batch_first or not is_batch else by_query.transpose(0, 1), math.nan)
-            weights = None if weights is None else weights.masked_fill(by_query if average_attn_weights else by_head, math.nan)
-        _core._named(output, "SqueezeBackward1" if not is_batch else "TransposeBackward0" if self.batch_first else "ViewBackward0")
-        if weights is not None:
-            _core._named(weights, "SqueezeBackward1" if not is_batch else "DivBackward0" if average_attn_weights else "ViewBackward0")
-        return output, weights
-
-    def _out(self: Any) -> Any:
-        return vars(self).setdefault("_out", NonDynamicallyQuantizableLinear(self))
-
-    def _replace_out(self: Any, module: Any) -> None:
-        if (module.bias is None) != (_out(self).bias is None):
-            raise _core.Error("[module] out_proj must have a bias if the one before has, got another. Hint: make another layer.")
-        for name, x in module.named_parameters():
-            setattr(_out(self), name, x)
-
-    def _its_members(self: Any) -> Iterator[tuple[str, Any]]:
-        yield "out_proj", _out(self)
-        yield from (pair for pair in super(_Attention, self)._members() if pair[0] != "_out")
-
-    def _its_parameters(self: Any) -> list[tuple[str, Any]]:
-        return [pair for pair in super(_Attention, self)._own_parameters() if not pair[0].startswith("out_proj.")]
-
-    def _its_copy(self: Any, memo: Any) -> Any:
-        made = super(_Attention, self).__deepcopy__(memo)
-        vars(made).pop("_out", None)  # a module of the tensors of this one
-        return made
-    _Attention.forward, _Attention._members, _Attention._own_parameters = _attend_named, _its_members, _its_parameters
-    _Attention.__deepcopy__, _Attention.extra_repr, _Attention.out_proj = _its_copy, Module.extra_repr, property(_out, _replace_out)
-    _Attention.head_dim = property(lambda self: self.embed_dim // self.num_heads)
-
-
 def _of_operation(name: str, operation: Any, inputs: int = 1, **defaults: Any) -> type[Module]:
     """A layer without parameters that calls an operation on its first arguments; the others are its options."""
     def __init__(self: Any, *args: Any, **options: Any) -> None:
@@ -278,6 +171,20 @@ class Identity(Module):
 class ModuleDict(Module, dict[str, Any]):
     """A dictionary of modules, which are attributes, too."""
 
+    _item = staticmethod(as_module)
+
+    def __init__(self, modules: Any = ()) -> None:
+        super().__init__()
+        self.update(modules or ())
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, self._item(value))
+
+    def update(self, *modules: Any, **named: Any) -> None:
+        """self[name] = module for each."""
+        for name, module in dict(*modules, **named).items():
+            self[name] = module
+
     def _members(self) -> Iterator[tuple[str, Any]]:
         yield from super()._members()
         yield from ((name, module) for name, module in self.items() if isinstance(module, Module))
@@ -303,6 +210,26 @@ class ModuleDict(Module, dict[str, Any]):
 class ModuleList(Module, list[Any]):
     """A list of modules, named 0, 1, ... An ordinary list as an attribute does the same."""
 
+    _item = staticmethod(as_module)
+
+    def __init__(self, modules: Any = ()) -> None:
+        super().__init__(map(self._item, modules or ()))
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        super().__setitem__(i, list(map(self._item, value)) if isinstance(i, slice) else self._item(value))
+
+    def __iadd__(self, modules: Any) -> Any:
+        return self.extend(modules)
+
+    def insert(self, i: Any, module: Any) -> None:
+        """Adds one before the i-th."""
+        super().insert(i, self._item(module))
+
+    def extend(self, modules: Any) -> Any:
+        """Adds several at the end. Returns itself."""
+        super().extend(map(self._item, modules))
+        return self
+
     def _members(self) -> Iterator[tuple[str, Any]]:
         yield from super()._members()
         yield from ((str(i), module) for i, module in enumerate(self))
@@ -311,7 +238,7 @@ class ModuleList(Module, list[Any]):
         return type(self)(super().__getitem__(i)) if isinstance(i, slice) else super().__getitem__(i)
 
     def __getattr__(self, name: str) -> Any:
-        return list.__getitem__(self, int(name)) if name.isdigit() else super().__getattr__(name)
+        return list.__getitem__(self, int(name)) if name.isdigit() and int(name) < len(self) else super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.isdigit():  # also of setattr() and add_module()
@@ -324,18 +251,15 @@ class ModuleList(Module, list[Any]):
         super().append(self._item(module))
         return self
 
-    def _item(self, value: Any) -> Any:
-        return value
+
+def _as_parameter(x: Any) -> Any:
+    return Parameter(x) if isinstance(x, Tensor) and not isinstance(x, Parameter) else x
 
 
 class ParameterDict(ModuleDict):
     """A dictionary of parameters; tensors become parameters."""
 
-    def __init__(self, parameters: Any = ()) -> None:
-        super().__init__({name: _as_parameter(x) for name, x in dict(parameters).items()})
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, _as_parameter(value))
+    _item = staticmethod(_as_parameter)
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return list(self.items())
@@ -355,11 +279,7 @@ class ParameterDict(ModuleDict):
 class ParameterList(ModuleList):
     """A list of parameters, named 0, 1, ...; tensors become parameters."""
 
-    def __init__(self, values: Any = ()) -> None:
-        super().__init__(_as_parameter(x) for x in values)
-
-    def _item(self, value: Any) -> Any:
-        return _as_parameter(value)
+    _item = staticmethod(_as_parameter)
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return [(str(i), value) for i, value in enumerate(self)]
@@ -368,10 +288,6 @@ class ParameterList(ModuleList):
         self[:] = [converted(value, dtype) for value in self]
 
     extra_repr = ParameterDict.extra_repr  # type: ignore[assignment]
-
-
-def _as_parameter(x: Any) -> Any:
-    return Parameter(x) if isinstance(x, Tensor) and not isinstance(x, Parameter) else x
 
 
 class Sequential(ModuleDict):
@@ -411,4 +327,4 @@ class Sequential(ModuleDict):
 
 __getattr__ = missing("torch.nn", globals())
 from .transformer import (  # noqa: E402  (its layers are made of those above)
-    Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer)
+    MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer)

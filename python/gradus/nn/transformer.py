@@ -2,12 +2,117 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import math
+from typing import Any, Iterator
 
-from .. import _core, nn
+from .. import _core
 from .._core import Tensor
-from .._module import Module
+from .._module import Module, Point
+from .._types import Parameter
 from . import GELU, Dropout, LayerNorm, Linear, ModuleList, ReLU, functional, init
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """The out_proj of a MultiheadAttention, which reads its weight and bias and does not call it."""
+
+
+class MultiheadAttention(Module):
+    """Attention of queries to keys and values (T, B, embed_dim), or (B, T, embed_dim) with batch_first (Vaswani et al., arXiv
+    1706.03762) -> the result and the weights (B, T, S). Masks are True, or -inf, where a query must not look; one that sees no key
+    gives NaN."""
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
+                 add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
+                 device: Any = None, dtype: Any = None, generator: Any = None) -> None:
+        if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads != 0:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        self.embed_dim, self.num_heads, self.head_dim, self.dropout = embed_dim, num_heads, embed_dim // num_heads, dropout
+        self.kdim, self.vdim = (embed_dim if size is None else size for size in (kdim, vdim))
+        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
+        same = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        self._pattern, self._output = Point(), Point()
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device=device, dtype=dtype, generator=generator)
+        shapes: dict[str, Any] = {
+            "in_proj_weight": same and (3 * embed_dim, embed_dim), "q_proj_weight": not same and (embed_dim, embed_dim),
+            "k_proj_weight": not same and (embed_dim, self.kdim), "v_proj_weight": not same and (embed_dim, self.vdim),
+            "in_proj_bias": bias and (3 * embed_dim,), **dict.fromkeys(("bias_k", "bias_v"), add_bias_kv and (1, 1, embed_dim))}
+        for name, shape in shapes.items():
+            setattr(self, name, Parameter(_core.zeros(shape, dtype=dtype)) if shape else None)
+        self._reset_parameters(*(() if generator is None else (generator,)))
+
+    def _reset_parameters(self, generator: Any = None) -> None:
+        for name in ("in_proj_weight",) if self._qkv_same_embed_dim else ("q_proj_weight", "k_proj_weight", "v_proj_weight"):
+            init.xavier_uniform_(getattr(self, name), generator=generator)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias, generator=generator)
+
+    def _parts(self, prefix: str = "", above: Any = ()) -> Iterator[tuple[str, Any]]:
+        yield from (*super()._parts(prefix, above), (f"{prefix}pattern", self._pattern.core), (prefix.rstrip("."), self._output.core))
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
+        if not self._qkv_same_embed_dim:
+            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+            return (functional.linear(x, weight, bias) for x, weight, bias in zip((query, key, value), weights, biases))
+        weight, bias, size = self.in_proj_weight, self.in_proj_bias, self.embed_dim
+        if query is key and key is value:
+            return functional.linear(query, weight, bias).chunk(3, -1)
+        parts = [size, 2 * size] if key is value else [size] * 3
+        biases = (None,) * 3 if bias is None else bias.split(parts)
+        found = [functional.linear(x, w, b) for x, w, b in zip((query, key, value), weight.split(parts), biases)]
+        return found if len(found) == 3 else (found[0], *found[1].chunk(2, -1))
+
+    def _mask(self, attn_mask: Any, padding: Any, is_causal: bool, sizes: tuple[int, int, int], dtype: Any) -> Any:
+        """What is added to the scores (B, heads, T, S): the sum of the masks, or None."""
+        B, T, S = sizes
+        if padding is not None and padding.dtype.name == "int64":
+            raise AssertionError("only bool and floating types of key_padding_mask are supported")
+        if padding is not None and tuple(padding.shape) != (B, S):
+            raise AssertionError(f"expecting key_padding_mask shape of {(B, S)}, but got {padding.shape}")
+        is_shared = attn_mask is None or attn_mask.dim() == 2
+        wanted = (T, S) if is_shared else (B * self.num_heads, T, S)
+        if attn_mask is not None and tuple(attn_mask.shape) != wanted:
+            raise RuntimeError(f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be {wanted}.")
+        masks = [attn_mask if is_shared else attn_mask.view(B, self.num_heads, T, S),
+                 None if padding is None else padding.view(B, 1, 1, S), _core.ones((T, S)).triu(1) != 0 if is_causal else None]
+        added = [x if x.dtype.is_floating_point else _core.zeros(x.shape, dtype=dtype).masked_fill(x != 0, -math.inf)
+                 for x in masks if x is not None]
+        return sum(added[1:], added[0]) if added else None
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any = None, need_weights: bool = True,
+                attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> Any:
+        is_batch, heads, inputs = query.dim() == 3, self.num_heads, {id(x): x for x in (query, key, value)}
+        if not is_batch or self.batch_first:  # tensors that are the same stay so
+            inputs = {i: x.transpose(0, 1) if is_batch else x.unsqueeze(1) for i, x in inputs.items()}
+        query, key, value = (inputs[id(x)] for x in (query, key, value))
+        (T, B, size), S = query.shape, key.size(0)
+        if size != self.embed_dim:
+            raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {size}")
+        if key.shape[:2] != value.shape[:2] or self._qkv_same_embed_dim and key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        padding = key_padding_mask if is_batch or key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        mask = self._mask(attn_mask, padding, is_causal, (B, T, S), query.dtype)
+        q, k, v = self._projected(query, key, value)
+        if self.bias_k is not None:
+            k, v = (_core.cat([x, bias.repeat(1, B, 1)]) for x, bias in ((k, self.bias_k), (v, self.bias_v)))
+        if self.add_zero_attn:
+            k, v = (_core.cat([x, _core.zeros((1, B, size), dtype=x.dtype)]) for x in (k, v))
+        q, k, v = (x.reshape(x.size(0), B, heads, size // heads).permute(1, 2, 0, 3) for x in (q, k, v))
+        scores, more = (q / math.sqrt(size // heads)) @ k.mT, k.size(2) - S
+        scores = scores if mask is None else scores + (functional.pad(mask, (0, more)) if more else mask)
+        weights = functional.dropout(self._pattern(functional.softmax(scores, -1)), self.dropout, self.training)
+        output = (weights @ v).permute(2, 0, 1, 3).reshape(T * B, size)
+        output = functional.linear(output, self.out_proj.weight, self.out_proj.bias)  # its call is not made, as in PyTorch
+        output = output.view(T, B, output.size(1))
+        output = self._output(output.squeeze(1) if not is_batch else output.transpose(0, 1) if self.batch_first else output)
+        if not need_weights:
+            return output, None
+        weights = weights.sum(1) / heads if average_attn_weights else weights.view(weights.shape)
+        return output, weights if is_batch else weights.squeeze(0)
 
 
 class _Block(Module):
@@ -23,7 +128,7 @@ class _Block(Module):
             raise _core.InputError(f"[module] activation must be 'relu' or 'gelu', got '{activation}'.")
         count, drawn = len(self._attentions) + 1, {"generator": generator, "device": device, "dtype": dtype}
         for name in self._attentions:
-            setattr(self, name, nn.MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **drawn))
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **drawn))
         self.linear1, self.dropout = Linear(d_model, dim_feedforward, **drawn), Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **drawn)
         for i in range(1, count + 1):
@@ -97,19 +202,22 @@ class TransformerEncoder(_Stack):
 
     def _drops_padding(self, src: Tensor, mask: Any, padding: Any) -> bool:
         """Whether PyTorch computes without the padded positions, at the end of each row."""
-        if padding is None or mask is not None or not self.enable_nested_tensor or self.training or src.dim() != 3 or padding.dtype.name != "bool":
+        if padding is None or mask is not None or not self.enable_nested_tensor or self.training or src.dim() != 3:
             return False
-        first, records = self.layers[0], _core.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters()))
-        is_usual = isinstance(first, TransformerEncoderLayer) and (
+        first = self.layers[0]
+        is_usual = isinstance(first, TransformerEncoderLayer) and not first.norm_first and first.norm1.eps == first.norm2.eps and (
             first.activation in (functional.relu, functional.gelu) or isinstance(first.activation, (ReLU, GELU)))
-        return bool(is_usual and not records and not first.norm_first and first.self_attn.batch_first and first.self_attn.num_heads % 2 == 0
-                    and (padding[:, 1:] | ~padding[:, :-1]).all())
+        if not is_usual or not first.self_attn.batch_first or not first.self_attn._qkv_same_embed_dim or first.self_attn.num_heads % 2 != 0:
+            return False
+        records = _core.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters()))
+        return bool(not records and (not self.mask_check or (padding[:, 1:] | ~padding[:, :-1]).all()))
 
     def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Tensor:
-        y = self._run(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **({"is_causal": True} if is_causal else {}))
-        if self._drops_padding(src, mask, src_key_padding_mask):
-            y = y.masked_fill(src_key_padding_mask.unsqueeze(-1), 0.0)[:, :int((~src_key_padding_mask).sum(1).max())]
-        return self._normed(y)
+        hidden = None if src_key_padding_mask is None else src_key_padding_mask != 0
+        drops = self._drops_padding(src, mask, hidden)
+        padding = hidden if drops else src_key_padding_mask
+        y = self._run(src, src_mask=mask, src_key_padding_mask=padding, **({"is_causal": True} if is_causal else {}))
+        return self._normed(y.masked_fill(hidden.unsqueeze(-1), 0.0)[:, :int((~hidden).sum(1).max())] if drops else y)
 
 
 class TransformerDecoder(_Stack):
@@ -129,9 +237,13 @@ class Transformer(Module):
         self.encoder = TransformerEncoder(TransformerEncoderLayer(d_model, nhead, **given), num_encoder_layers, norms[0])
         self.decoder = TransformerDecoder(TransformerDecoderLayer(d_model, nhead, **given), num_decoder_layers, norms[1])
         self.d_model, self.nhead, self.batch_first = d_model, nhead, options.get("batch_first", False)
+        generator = options.get("generator")
+        self._reset_parameters(*(() if generator is None else (generator,)))
+
+    def _reset_parameters(self, generator: Any = None) -> None:
         for parameter in self.parameters():
             if parameter.dim() > 1:
-                init.xavier_uniform_(parameter, generator=options.get("generator"))
+                init.xavier_uniform_(parameter, generator=generator)
 
     def forward(self, src: Tensor, tgt: Tensor, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
                 src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None) -> Tensor:

@@ -49,4 +49,19 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
         begin += p.numel()
 
 
+def functional_call(module: Any, parameters_and_buffers: dict[str, Tensor], args: Any, kwargs: Any = None) -> Any:
+    """The result of the call of a module with these tensors, by name, in the place of its own."""
+    paths = [(name.rpartition("."), x) for name, x in parameters_and_buffers.items()]
+    places = [(module.get_submodule(path), name, x) for (path, _, name), x in paths]
+    kept = [getattr(owner, name) for owner, name, _ in places]
+    try:
+        for owner, name, x in places:
+            owner._set(name, x)
+        return module(*args if isinstance(args, tuple) else (args,), **(kwargs or {}))
+    finally:
+        for (owner, name, _), x in zip(places, kept):
+            owner._set(name, x)
+
+
 rnn = types.SimpleNamespace(pad_sequence=pad_sequence)
+stateless = types.SimpleNamespace(functional_call=functional_call)

@@ -36,6 +36,8 @@ _parameter.Parameter = nn.Parameter  # type: ignore[attr-defined]
 nn.parameter = types.SimpleNamespace(Parameter=nn.Parameter)  # type: ignore[attr-defined]
 _rnn = types.ModuleType(f"{__name__}.nn.utils.rnn", "torch.nn.utils.rnn: pad_sequence.")
 _rnn.pad_sequence = nn.utils.pad_sequence  # type: ignore[attr-defined]
+_stateless = types.ModuleType(f"{__name__}.nn.utils.stateless", "torch.nn.utils.stateless: functional_call.")
+_stateless.functional_call = nn.utils.functional_call  # type: ignore[attr-defined]
 
 
 class _Linalg:
@@ -72,10 +74,10 @@ class Module(gradus.nn.Module, metaclass=abc.ABCMeta):
     _finds_lists = False
 
     def __init__(self) -> None:
-        vars(self).setdefault("_buffers", {})
+        vars(self).setdefault("_persistent", {})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_buffers" not in vars(self) and isinstance(value, (nn.Parameter, gradus.nn.Module)):
+        if "_persistent" not in vars(self) and isinstance(value, (nn.Parameter, gradus.nn.Module)):
             kind = "parameters" if isinstance(value, nn.Parameter) else "module"
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         super().__setattr__(name, value)
@@ -105,7 +107,7 @@ testing.assert_close = assert_close  # type: ignore[attr-defined]
 utils.checkpoint = types.ModuleType(f"{__name__}.utils.checkpoint", "torch.utils.checkpoint: checkpoint.")  # type: ignore[attr-defined]
 utils.checkpoint.checkpoint = lambda function, *inputs, use_reentrant=True: autograd.checkpoint(function, *inputs)  # type: ignore[attr-defined]
 for _name, _part in {"testing": testing, "utils.checkpoint": utils.checkpoint, "autograd": autograd, "nn": nn, "nn.functional": nn.functional, "nn.utils": nn.utils, "nn.init": nn.init,
-                     "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "optim": optim,
+                     "nn.parameter": _parameter, "nn.utils.rnn": _rnn, "nn.utils.stateless": _stateless, "optim": optim,
                      "optim.lr_scheduler": lr_scheduler, "utils": utils, "utils.data": data}.items():
     sys.modules[f"{__name__}.{_name}"] = _part
 __version__ = "1.13.0+gradus"
