@@ -81,8 +81,7 @@ def callable_line(name, f, is_method=False, owner=""):
         text = of_pybind(f, is_method)
     else:
         text = signature_of(f, None, is_method, owner)
-    notes = {"append": "override", "__iadd__": "misc"} if owner == "ModuleList" else {}  # they return the list
-    note = f"  # type: ignore[{notes[name]}]" if name in notes else ""
+    note = "  # type: ignore[override]" if owner == "ModuleList" and name == "append" else ""  # it returns the list
     return f"def {name}{re.sub(' -> .*$', ' -> None', text) if name == '__init__' else text}: ...{note}"
 
 

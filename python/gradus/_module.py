@@ -372,8 +372,8 @@ def _no_attribute(owner: str, name: str) -> AttributeError:
     return AttributeError(f"{owner!r} object has no attribute {name!r}")
 
 
-_ABSENT = """bfloat16 cuda half register_backward_hook register_full_backward_hook register_full_backward_pre_hook share_memory to_empty type
-register_load_state_dict_post_hook register_state_dict_pre_hook""".split()
+_ABSENT = """bfloat16 cuda half register_backward_hook register_full_backward_hook register_full_backward_pre_hook
+register_load_state_dict_post_hook register_state_dict_pre_hook share_memory to_empty type""".split()
 
 
 def options_of(operation: Any, args: tuple[Any, ...], given: dict[str, Any], skip: int = 0, **defaults: Any) -> dict[str, Any]:
@@ -428,6 +428,8 @@ class Layer(Module):
         return self._member(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if "_core" not in vars(self):  # a subclass before Layer.__init__()
+            return super().__setattr__(name, value)
         tensors = _tensors_of(self._core)
         is_new = name == "bias" and name in self._options and name not in tensors
         self._check(name, value, tensors.get("weight" if is_new else name), name in tensors)

@@ -218,6 +218,9 @@ class ModuleList(Module, list[Any]):
     def __setitem__(self, i: Any, value: Any) -> None:
         super().__setitem__(i, list(map(self._item, value)) if isinstance(i, slice) else self._item(value))
 
+    def __add__(self, modules: Any) -> Any:
+        return type(self)([*self, *modules])
+
     def __iadd__(self, modules: Any) -> Any:
         return self.extend(modules)
 
@@ -271,9 +274,8 @@ class ParameterDict(ModuleDict):
         self.update({name: converted(value, dtype) for name, value in self.items()})
 
     def extra_repr(self) -> str:
-        shown = ((name, "x".join(map(str, x.shape))) for name, x in self._own_parameters())
-        kind = "Parameter containing: [torch.FloatTensor of size {}]" if isinstance(self, dict) else "Parameter containing: [torch.float32 of size {}]"
-        return "\n".join(f"  ({name}): {kind.format(size)}" for name, size in shown)
+        shown = ((name, x.type() if isinstance(self, dict) else x.dtype, "x".join(map(str, x.shape))) for name, x in self._own_parameters())
+        return "\n".join(f"  ({name}): Parameter containing: [{kind} of size {size}]" for name, kind, size in shown)
 
 
 class ParameterList(ModuleList):

@@ -143,3 +143,12 @@ print(nn.MultiheadAttention(4,2).training, isinstance(nn.MultiheadAttention(4,2)
 # -- other tensors in the place of parameters
 m=M(); print(functional_call(m,{"p":torch.zeros(2),"b":torch.ones(2)*3,"l.bias":torch.ones(2)},(torch.ones(2),)), m.p, list(m.state_dict()))
 w=torch.ones(2,2,requires_grad=True); functional_call(nn.Linear(2,2),{"weight":w*3},torch.ones(2)).sum().backward(); print(w.grad)
+# -- layers that have attributes before they are made, sums of lists, dtypes of lists of parameters
+class L(nn.Linear):
+    def __init__(s,n): s.n=n; super().__init__(n,n)
+print(L(2), L(2).n)
+l=nn.ModuleList([nn.Linear(1,1)]); print(l+nn.ModuleList([nn.Tanh()]), type(l+l).__name__)
+class K(nn.Module):
+    def __init__(s): super().__init__(); s.p=nn.ParameterList([nn.Parameter(torch.ones(1))]); s.d=nn.ParameterDict({"x":torch.ones(1)})
+k=K().double(); print(k, list(k.state_dict())); print(copy.deepcopy(k).p[0] is k.p[0], pickle.loads(pickle.dumps(k)))
+tr(lambda: setattr(k,"p",3)); tr(lambda: nn.Sequential([nn.ReLU()])); tr(lambda: nn.ModuleDict({"a":nn.ReLU()}).update({"c":1}))
