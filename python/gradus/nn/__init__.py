@@ -267,6 +267,9 @@ class ParameterDict(ModuleDict):
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return list(self.items())
 
+    def _set(self, name: str, value: Any) -> None:
+        dict.__setitem__(self, name, value)
+
     def _members(self) -> Iterator[tuple[str, Any]]:
         yield from self._own_parameters()
 
@@ -285,6 +288,9 @@ class ParameterList(ModuleList):
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
         return [(str(i), value) for i, value in enumerate(self)]
+
+    def _set(self, name: str, value: Any) -> None:
+        list.__setitem__(self, int(name), value)
 
     def _convert(self, dtype: Any) -> None:
         self[:] = [converted(value, dtype) for value in self]

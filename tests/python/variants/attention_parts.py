@@ -152,3 +152,7 @@ class K(nn.Module):
     def __init__(s): super().__init__(); s.p=nn.ParameterList([nn.Parameter(torch.ones(1))]); s.d=nn.ParameterDict({"x":torch.ones(1)})
 k=K().double(); print(k, list(k.state_dict())); print(copy.deepcopy(k).p[0] is k.p[0], pickle.loads(pickle.dumps(k)))
 tr(lambda: setattr(k,"p",3)); tr(lambda: nn.Sequential([nn.ReLU()])); tr(lambda: nn.ModuleDict({"a":nn.ReLU()}).update({"c":1}))
+class K(nn.Module):
+    def __init__(s): super().__init__(); s.p=nn.ParameterList([nn.Parameter(torch.ones(1))]); s.d=nn.ParameterDict({"x":torch.ones(1)})
+    def forward(s,x): return s.p[0]*s.d["x"]*x
+k=K(); v=torch.ones(1,requires_grad=True); functional_call(k,{"p.0":v*2,"d.x":v*3},(torch.ones(1),)).backward(); print(v.grad, k(v), k.p)
