@@ -227,8 +227,8 @@ void add_arithmetic(Table& t) {
   t("*div divide true_divide __truediv__(input, other, rounding_mode=None)", of<divided>);
   t("*pow __pow__(input, exponent) tensor:Pow0|Pow1",
     [](O a, O b) { return b.tensor.defined() ? pow(common(tensor_of_operand(a, b), b.tensor), common(b.tensor, tensor_of_operand(a, b))) : pow(with_number(a.tensor, b), b.number); });
-  t("floor_divide __floordiv__(input, other)", [](T a, O b) { return floored<true>(a, tensor_of_operand(b, {a})); });
-  t("remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
+  t("*floor_divide __floordiv__(input, other)", [](T a, O b) { return floored<true>(a, tensor_of_operand(b, {a})); });
+  t("*remainder __mod__(input, other) Remainder0", [](T a, O b) { return remainder(a, tensor_of_operand(b, {a})); });
   t(".__radd__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? added(tensor_of_operand(b, {a}), a, 1) : b.number + with_number(a, b); });
   t(".__rsub__(input, other) Rsub1", [](T a, O b) { return is_tensor(b) || is_bool(a, b) ? subtracted(tensor_of_operand(b, {a}), a, 1) : b.number - with_number(a, b); });
   t(".__rmul__(input, other)", [](T a, O b) { return is_tensor_or_bool(a, b) ? multiplied(tensor_of_operand(b, {a}), a) : b.number * with_number(a, b); });
@@ -265,9 +265,11 @@ void add_arithmetic(Table& t) {
   t("logical_or(input, other)", of<either>);
   t("logical_xor(input, other)", [](T a, T b) { return ne(truth(a), truth(b)); });
   t("logical_not(input)", [](T x) { return eq(x, 0.0); });
-  t(".__and__ __rand__(input, other)", [](T a, O b) { return both(bools({a}), bools(b)); });
-  t(".__or__ __ror__(input, other)", [](T a, O b) { return either(bools({a}), bools(b)); });
-  t(".__xor__ __rxor__(input, other)", [](T a, O b) { return ne(bools({a}), bools(b)); });
+#define LOGICAL(name, value) t("*__" name "__(input, other)", [](T a, O b) { return value; }); t(".__r" name "__(input, other)", [](T a, O b) { return value; });
+  LOGICAL("and", both(bools({a}), bools(b)))
+  LOGICAL("or", either(bools({a}), bools(b)))
+  LOGICAL("xor", ne(bools({a}), bools(b)))
+#undef LOGICAL
   t("bitwise_not __invert__(input)", [](T x) { return eq(bools({x}), 0.0); });
   t("*nan_to_num(input, nan=0.0, posinf=None, neginf=None) NanToNum0", of<finite>);
   t("isnan(input)", [](T x) { return ne(x, x); });

@@ -3,6 +3,7 @@
 //
 // What shares memory keeps its owner: a tensor holds the array that it borrows from until its storage is
 // freed, and an array holds the tensor's object.
+#include <numeric>
 #include <utility>
 
 #include "gradus/python/operation.hpp"
@@ -135,6 +136,19 @@ Tensor shared_buffer(const py::buffer& o, bool only_read) {
   return borrowed(array->ptr, Shape(array->shape), strides, *dtype, [array] {});
 }
 
+// Whether x has the order in memory that a request asks for.
+bool has_order(const Tensor& x, int flags) {
+  const auto asks = [flags](int what) { return (flags & what) == what; };
+  const auto is_reversed = [&x] {
+    std::vector<int64_t> dims(static_cast<size_t>(x.dim()));
+    std::iota(dims.rbegin(), dims.rend(), 0);
+    return x.detach().permute(dims).is_contiguous();
+  };
+  if (!asks(PyBUF_STRIDES) || asks(PyBUF_C_CONTIGUOUS)) return x.is_contiguous();
+  if (asks(PyBUF_F_CONTIGUOUS)) return is_reversed();
+  return !asks(PyBUF_ANY_CONTIGUOUS) || x.is_contiguous() || is_reversed();
+}
+
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -144,8 +158,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const char* const refused = is_storage(x.dtype()) ? "such values are only stored; convert them with to()"
                               : (flags & PyBUF_WRITABLE) && x.requires_grad()
                                   ? "a tensor that requires a gradient is read-only; detach() it first"
-                              : !strided && !x.is_contiguous() ? "the tensor is not contiguous"
-                                                               : nullptr;
+                              : !has_order(x, flags) ? "the tensor has not this order in memory"
+                                                     : nullptr;
   if (refused) {
     PyErr_SetString(PyExc_BufferError, refused);
     return -1;
@@ -161,7 +175,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   char* const format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(x.dtype())) : nullptr;
   Py_ssize_t* const shape = (flags & PyBUF_ND) ? places : nullptr;
   Py_ssize_t* const strides = strided ? places + kMaxDims : nullptr;
-  *view = {values, Py_NewRef(self), x.numel() * size, size,    x.requires_grad(), x.dim(),
+  *view = {values, Py_NewRef(self), x.numel() * size, size,    x.requires_grad(), shape ? x.dim() : 1,
            format, shape,           strides,          nullptr, exported};
   return 0;
 }

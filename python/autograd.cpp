@@ -206,8 +206,8 @@ void add_autograd(Table& t) {
   t(".retain_grad(input)", of<retain_grad>);
   t(":_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)", of<grad_of>);
   t(":_backward(tensors, gradients, retain_graph, create_graph)", of<backward_of>);
-  t(":_jacobian(function, x, create_graph)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool create_graph) { return jacobian(f, x, {.create_graph = create_graph}); });
-  t(":_hessian(function, x)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x) { return hessian(f, x); });
+  t(":_jacobian(function, x, create_graph)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool create_graph) { return differentiated({x}, [&] { return jacobian(f, x, {.create_graph = create_graph}); }); });
+  t(":_hessian(function, x)", [](const std::function<Tensor(const Tensor&)>& f, const Tensor& x) { return differentiated({x}, [&] { return hessian(f, x); }); });
   t(":_per_example_gradients(losses, parameters, batch)", [](const std::function<Tensor(Tensors)>& losses, Tensors parameters, Tensors batch) { return per_example_gradients(losses, parameters, batch); });
   t(":_record_function(name, outputs, inputs, rule)", of<record_function>);
   t(":_checkpoint(function, inputs)", of<checkpoint_of>);

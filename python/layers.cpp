@@ -8,7 +8,6 @@
 #include "gradus/annexes/layers/convolution.hpp"
 #include "gradus/annexes/layers/recurrent.hpp"
 #include "gradus/annexes/layers/self_attention.hpp"
-#include "gradus/annexes/layers/transformer.hpp"
 #endif
 
 namespace gradus::python {
@@ -138,13 +137,6 @@ py::object call_lstm(const Made& layer, T x, const std::optional<std::pair<Tenso
   const nn::LSTMOutput y = called<nn::LSTM>(layer, g, x, nn::LSTMState{h, c});
   return py::make_tuple(y.output, py::make_tuple(y.h_n, y.c_n));
 }
-
-py::object call_attention(const Made& layer, T q, T k, T v, T padding, B weights, T mask, B mean, B causal,
-                          G g) {
-  const nn::CrossAttentionCall options{padding, weights, mask, mean, causal};
-  const nn::AttentionOutput y = called<nn::CrossAttention>(layer, g, q, k, v, options);
-  return py::make_tuple(y.output, y.weights);
-}
 #endif
 
 }  // namespace
@@ -192,8 +184,6 @@ void add_layers(Table& t) {
 #define RECURRENT(M) [](N in, N hidden, N layers, B bias, B first, D p, B both, G g) { return made(nn::M(in, hidden, g, {.num_layers = layers, .bias = bias, .batch_first = first, .dropout = p, .bidirectional = both}), p > 0); }
   l(":GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(GRU));
   l(":LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, generator=None)", RECURRENT(LSTM));
-  l(":MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False, generator=None)",
-    [](N dim, N heads, D p, B bias, OptionalN k, OptionalN v, B first, G g) { return made(nn::CrossAttention(dim, heads, g, {p, bias, k, v, first}), p > 0); });
 #define CONV(dims) [](N in, N out, I size, I stride, I padding, I dilation, N groups, B bias, G g) { \
       return made(nn::Convolution<dims>(in, out, size, g, {.stride = stride, .padding = autograd::PerDim(padding.values), .dilation = dilation, .groups = groups, .bias = bias})); }
   l(":Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, generator=None)", CONV(1));
@@ -214,7 +204,6 @@ void add_layers(Table& t) {
   l(":_call_RNN(layer, input, hx=None, generator=None)", of<call_recurrent<nn::RNN>>);
   l(":_call_GRU(layer, input, hx=None, generator=None)", of<call_recurrent<nn::GRU>>);
   l(":_call_LSTM(layer, input, hx=None, generator=None)", of<call_lstm>);
-  l(":_call_MultiheadAttention(layer, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False, generator=None)", of<call_attention>);
 #endif
   // -- initial values
   Table i = t.part("init");

@@ -11,6 +11,9 @@
 namespace gradus::python {
 namespace {
 
+constexpr const char* kNoCast =
+    "a function that gradus calls must return what its description says, such as a tensor, got another type";
+
 // The objects of leaves that require gradients.
 std::unordered_map<const void*, TensorObject*>& leaves() {
   static auto* const all = new std::unordered_map<const void*, TensorObject*>;  // it outlives static objects
@@ -106,6 +109,8 @@ void set_python_error() noexcept {
     throw;
   } catch (py::error_already_set& e) {
     e.restore();
+  } catch (const py::cast_error&) {
+    PyErr_SetString(PyExc_TypeError, kNoCast);
   } catch (const py::builtin_exception& e) {
     e.set_error();
   } catch (const Error& e) {
@@ -175,6 +180,8 @@ void make_types(py::module_& m) {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const Error& e) {
       set_error(e);
+    } catch (const py::cast_error&) {
+      PyErr_SetString(PyExc_TypeError, kNoCast);
     }
   });
   all.tensor = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));

@@ -465,7 +465,8 @@ class Layer(Module):
         return type(self)._make(**options, **({"generator": _core.Generator(0)} if "generator" in self._defaults else {}))
 
     def __getstate__(self) -> Any:  # of a pickle
-        return {**vars(self), "_core": _tensors_of(self._core)} if hasattr(type(self), "_make") else vars(self)
+        state = {name: x for name, x in vars(self).items() if name != "_kept"}
+        return {**state, "_core": _tensors_of(self._core)} if hasattr(type(self), "_make") else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         core = self._made_of(state["_options"]) if hasattr(type(self), "_make") else state["_core"]
@@ -474,6 +475,7 @@ class Layer(Module):
                 core.set(name, tensor)
             core.train(state.get("training", True))
         vars(self).update(state, _core=core)
+        self._keep()
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         return [*self._core.module().named_buffers(), *super()._own_buffers()]

@@ -62,11 +62,15 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         x, usual = _of_lists(list(data) if isinstance(data, range) else data)
         dtype = dtype or usual
     else:
+        if hasattr(data, "detach") and hasattr(data, "numpy"):  # of PyTorch
+            data = (data.detach().float() if "bfloat16" in str(data.dtype) else data.detach()).numpy()
         try:
             x = _core._readable(data).clone()
         except (Error, TypeError, BufferError):  # of another dtype, with strides of its own, or no buffer
             if hasattr(data, "astype"):
-                wide = {"f": "float32", "i": "int64", "u": "int64"}.get(data.dtype.kind, data.dtype.name)
+                wide = {"f": "float64" if data.dtype.itemsize > 4 else "float32", "i": "int64", "u": "int64"}.get(data.dtype.kind, data.dtype.name)
+                if data.dtype.kind == "u" and data.size and data.max() >= 2**63:
+                    raise OverflowError(f"int64 holds numbers up to {2**63 - 1}, got {data.max()}")
                 name = data.dtype.name
                 x = _core._readable(data.astype(name if name in _LETTERS else wide, order="C")).clone()
             else:
@@ -200,7 +204,10 @@ def median(input: Tensor) -> Tensor:
     """The middle element, the lower of two; NaN if there is one."""
     x = input.flatten().sort()[0]
     last = input.numel() - 1  # where NaN is
-    return _core._named(x[last if last >= 0 and x[last].isnan() else last // 2], "MedianBackward0")
+    y = x[last if last >= 0 and x[last].isnan() else last // 2]
+    if y.requires_grad and not y.isnan():
+        y = input.masked_fill(input != y, -math.inf).max()  # equal elements share the gradient
+    return _core._named(y, "MedianBackward0")
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:

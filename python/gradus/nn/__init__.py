@@ -49,7 +49,7 @@ _FORMS: dict[str, Any] = {
     "GroupNorm": "{num_groups}, {num_channels}, eps={eps}, affine={affine}",
 }
 for _name in dir(_core.layers):
-    if not _name.startswith("_") and _name != "MultiheadAttention":  # which is made of modules
+    if not _name.startswith("_"):
         _call = getattr(_core.layers, f"_call_{_name}", _core.layers._call)
         globals()[_name] = layer(_name, getattr(_core.layers, _name), _call, _FORMS.get(_name, ""))
 
