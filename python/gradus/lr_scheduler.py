@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import math
+import types
 from typing import Any, Callable
 
 from ._missing import missing
@@ -40,12 +41,12 @@ class LRScheduler:
         self._last_lr: list[float] = [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings, the number of steps and the rates; not the optimizer, and not functions."""
-        return {name: value for name, value in vars(self).items() if name not in ("optimizer", "lr_lambdas", "schedulers")}
+        """The settings, the number of steps and the rates; not the optimizer."""
+        return {name: value for name, value in vars(self).items() if name not in ("optimizer", "lr_lambdas", "_schedulers")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues from what state_dict() returned; the optimizer's state has the rates for its next step."""
-        vars(self).update({name: value for name, value in state.items() if name not in ("optimizer", "lr_lambdas")})
+        vars(self).update({name: value for name, value in state.items() if name not in ("optimizer", "lr_lambdas", "_schedulers")})
 
 
 _LRScheduler = LRScheduler
@@ -61,6 +62,16 @@ class LambdaLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        functions = [None if isinstance(function, types.FunctionType) else vars(function).copy() for function in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": functions}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        for function, its in zip(self.lr_lambdas, state["lr_lambdas"]):
+            if its:
+                vars(function).update(its)
 
 
 class StepLR(LRScheduler):
@@ -99,7 +110,7 @@ class ExponentialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """From the first rate down to eta_min in T_max steps, along half a cosine."""
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch, verbose)
 
@@ -133,17 +144,19 @@ class SequentialLR(LRScheduler):
     """One schedule after another: schedulers[i + 1] starts at step milestones[i]."""
 
     def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1, verbose: bool = False) -> None:
-        self.schedulers, self.milestones = schedulers, milestones
+        self._schedulers, self._milestones, self.last_epoch, self.optimizer = schedulers, milestones, last_epoch + 1, optimizer
         for group, rate in zip(optimizer.param_groups, schedulers[0].base_lrs):
             group["lr"] = rate
-        schedulers[0].last_epoch = -1
-        super().__init__(optimizer, last_epoch, verbose)
+        for one in schedulers:
+            one.last_epoch -= 1
+        schedulers[0]._step_count = 0
+        schedulers[0].step()
+        self._last_lr = schedulers[0].get_last_lr()
 
     def step(self) -> None:
         self.last_epoch += 1
-        at = sum(step <= self.last_epoch for step in self.milestones)
-        now = self.schedulers[at]
-        if self.last_epoch in self.milestones:  # it starts from its own first rates
+        now = self._schedulers[sum(step <= self.last_epoch for step in self._milestones)]
+        if self.last_epoch in self._milestones:  # it starts from its own first rates
             now.last_epoch = -1
             for group, rate in zip(self.optimizer.param_groups, now.base_lrs):
                 group["lr"] = rate
@@ -151,11 +164,11 @@ class SequentialLR(LRScheduler):
         self._last_lr = now.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self.schedulers]}
+        return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self._schedulers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state.items() if name != "_schedulers"})
-        for one, its in zip(self.schedulers, state["_schedulers"], strict=True):
+        super().load_state_dict(state)
+        for one, its in zip(self._schedulers, state["_schedulers"], strict=True):
             one.load_state_dict(its)
 
 

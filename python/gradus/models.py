@@ -111,11 +111,18 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
 
     loss(model, x, y) is a mean over the targets; batches(batch) draws (x, y) with the default random stream, which the
     run owns meanwhile. In a folder the run is saved, and the same call resumes it with the same bits; Ctrl-C saves after
-    the step, then raises KeyboardInterrupt; a second one raises it at once. optimizer: (kind, options), as ("adamw", {"weight_decay": 0.1}). lr(step): the rate.
-    loop: steps, batch, accum, micro, clip, seed; with a folder, also ema, eval_every, patience, save_every and keep.
+    the step, then raises KeyboardInterrupt; a second one raises it at once. optimizer: a kind or (kind, options), as "sgd" or
+    ("adamw", {"weight_decay": 0.1}). lr: the rate, or a function of the step.
+    loop: steps, batch, accum, micro, clip, seed; with a folder, also ema, save_every and keep, and with validation eval_every and patience.
     """
     if not folder and (unused := {"ema", "eval_every", "patience", "save_every", "keep"} & set(loop)):
         raise TypeError(f"fit() needs a folder for {', '.join(sorted(unused))}")
+    held_out = list(validation)
+    if not held_out and (unused := {"eval_every", "patience"} & set(loop)):
+        raise TypeError(f"fit() needs validation for {', '.join(sorted(unused))}")
+    if isinstance(lr, (int, float)) and not lr >= 0:
+        raise Error(f"[fit] lr must be at least 0, got {lr}.")
+
     def call(batch: Any, training: bool) -> Tensor:
         if model.training != training:
             model.train(training)
@@ -129,11 +136,11 @@ def fit(model: Module, loss: Callable[..., Tensor], batches: Callable[[int], Any
         stops.append(number)
 
     rate = (lambda step: lr) if isinstance(lr, (int, float)) else lr
-    chosen = None if optimizer is None else optim.chosen(*optimizer)
+    chosen = None if optimizer is None else optim.chosen(optimizer)
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, stop) if main else None
     try:
-        report = _core._fit(model._assembly(), call, batches, str(folder), list(validation), chosen, rate, on_step,
+        report = _core._fit(model._assembly(), call, batches, str(folder), held_out, chosen, rate, on_step,
                             lambda: bool(stops), _filled(_core.LoopOptions(), loop))
     finally:
         if main:

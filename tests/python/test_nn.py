@@ -285,9 +285,26 @@ class Optimizers(unittest.TestCase):
                 optimizer.step()
             self.assertLess(loss(model, *batch(8)).item(), before)
 
+    def test_copies_of_muon_and_its_options(self):
+        model = Model().eval()
+        optimizer, data = optim.Muon(model, lr=0.01), batch(8)
+        pairs = [(model, optimizer)]
+        for momentum in (0.95, 0.9):
+            for one, its in pairs:
+                its.param_groups[0]["momentum"] = momentum
+                its.zero_grad()
+                loss(one, *data).backward()
+                its.step()
+            pairs = pairs if len(pairs) > 1 else [*pairs, copy.deepcopy(pairs[0])]
+        first, second = ([p.tolist() for p in one.parameters()] for one, _ in pairs)
+        self.assertEqual(first, second)
+        names = [sorted(its) for its in optimizer.state_dict()["state"].values()]
+        self.assertIn(["exp_avg", "step"], names)
+        self.assertIn(["exp_avg", "exp_avg_sq", "step"], names)
+
 
 class Training(unittest.TestCase):
-    OPTIONS = {"batch": 8, "eval_every": 10, "save_every": 5, "lr": 0.01}
+    OPTIONS = {"batch": 8, "save_every": 5, "lr": 0.01}
 
     def test_fit_resumes_with_the_same_bits(self):
         whole, parts = Model(3), Model(3)
@@ -327,8 +344,15 @@ class Training(unittest.TestCase):
             gradus.fit(model, loss, batch, steps=1, keep=1, ema=0.9)
         with self.assertRaisesRegex(TypeError, "no option 'stepz'"):
             gradus.fit(model, loss, batch, stepz=3)
-        with self.assertRaisesRegex(Error, "got adamw with {'momentum': 0.9}"):
-            gradus.fit(model, loss, batch, optimizer=("adamw", {"momentum": 0.9}))
+        for text, options in (("got adamw with {'momentum': 0.9}", {"optimizer": ("adamw", {"momentum": 0.9})}),
+                              ("must be fit\\(\\)'s argument lr, got lr=0.5", {"optimizer": ("sgd", {"lr": 0.5})}),
+                              ("betas must be two numbers", {"optimizer": ("adamw", {"betas": (0.5,)})}), ("got adm with", {"optimizer": "adm"}),
+                              ("at least 0, got -1.0", {"lr": -1.0}), ("at least 0, got nan", {"lr": float("nan")})):
+            with self.assertRaisesRegex(Error, text):
+                gradus.fit(model, loss, batch, **options)
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(TypeError, "needs validation for eval_every, patience"):
+            gradus.fit(model, loss, batch, folder, patience=3, eval_every=1)
+        gradus.fit(model, loss, batch, steps=1, optimizer="sgd", batch=8)
 
         def broken(model, x, y):
             raise KeyError("mine")

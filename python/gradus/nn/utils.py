@@ -1,24 +1,33 @@
 """What is done with the parameters of a module."""
 from __future__ import annotations
 
+import contextlib
+import math
 import types
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Error, Tensor
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in ([parameters] if isinstance(parameters, Tensor) else parameters) if p.grad is not None]
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Scales the gradients to a norm of at most max_norm. Returns the norm before."""
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """Scales the gradients to a norm of at most max_norm. Returns the norm before. One that is not finite makes them NaN or 0, or is an
+    error."""
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    if norm_type == 2:
-        return _core.full((), _core._clip_grad_norm(parameters, max_norm))
-    total = _core.norm(_core.stack([_core.norm(grad.detach(), norm_type) for grad in _gradients(parameters)]), norm_type)
-    for grad in _gradients(parameters):
+    grads = [grad.detach() for grad in _gradients(parameters)]
+    if not grads:
+        return _core.zeros(())
+    if norm_type == 2 and max_norm > 0:
+        with contextlib.suppress(Error):  # of a norm that is not finite; nothing is changed then
+            return _core.full((), _core._clip_grad_norm(parameters, max_norm), grads[0].dtype)
+    total = _core.norm(_core.stack([_core.norm(grad, norm_type) for grad in grads]), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise Error(f"[clip] the norm of the gradients must be finite, got {total.item()}.")
+    for grad in grads:
         grad.mul_((max_norm / (total + 1e-6)).clamp(max=1.0))
     return total
 
