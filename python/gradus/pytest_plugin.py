@@ -5,7 +5,7 @@ import gradus
 from gradus.gradcheck import gradcheck as _gradcheck
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")  # it holds nothing of a test, so that tests with @given may use it
 def gradcheck():
     """gradcheck(f, inputs, order=2, ...) fails the test with the report's message and cause unless the check passes."""
     def check(f, inputs, order=2, **options):
@@ -23,12 +23,13 @@ def shapes(min_dims=0, max_dims=3, max_side=4):
 
 
 def tensors(shape=None, low=-2.0, high=2.0):
-    """A strategy for float64 tensors of a shape (or of any), packed, with dimensions exchanged in memory, or with gaps."""
+    """A strategy for float64 tensors of a shape (or of one that a strategy draws, or of any), packed, with dimensions exchanged in
+    memory, or with gaps."""
     from hypothesis import strategies as st
 
     @st.composite
     def tensor(draw):
-        size = draw(shapes()) if shape is None else shape
+        size = draw(shapes() if shape is None else shape) if shape is None or isinstance(shape, st.SearchStrategy) else shape
         seed, layout = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(["packed", "transposed", "stepped"]))
         stream = gradus.Generator(seed, "philox")
         if layout == "stepped" and size:
