@@ -71,12 +71,13 @@ class Check {
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                         const std::string& where, Findings::Kind unjudged) {
     Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
-    if (verdict.kind == Verdict::wrong) {
+    if (verdict.kind == Verdict::wrong && verdict.ratio > wrong_[k]) {
       if (rounding_.empty()) rounding_ = subject_.rounding();
       verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k], /*closely=*/false, rounding_);
     }
-    if (is_rounded(verdict, direction, v, gx, k))
+    if (verdict.ratio > wrong_[k] && is_rounded(verdict, direction, v, gx, k))
       verdict = {Verdict::right, 0, verdict.analytic, verdict.analytic};
+    if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
     if (unjudged == Findings::Kind::nothing && !verdict.text.empty()) return verdict.kind;
     findings_.note(verdict, k, where, unjudged);
     return verdict.kind;
@@ -332,7 +333,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
     double most = 0;
     for (const double y : values) most = std::max(most, std::abs(y));
     const bool is_tiny = most > 0 && most < kTiny;
-    const double scale = is_tiny ? kTiny : witness.largest();
+    const double scale = is_tiny ? most : witness.largest();
     const Subject subject(1, first, arguments, checked, scale);
     Check(subject, witness, options, generator, findings).run();
     if (options.order == 2) {

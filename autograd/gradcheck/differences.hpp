@@ -16,7 +16,6 @@
 namespace gradus::gradchecking {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-inline constexpr double kRounding = std::numeric_limits<double>::epsilon();
 inline constexpr double kLeft = 16;        ///< of rounding that may add up
 inline constexpr double kGap = 1e-12;      ///< relative, what rounding may leave between two derivatives
 inline constexpr double kRateError = 0.2;  ///< a right gradient's falling_rate() is within it of 4

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::gradchecking {
 
-constexpr double kUnit = std::numeric_limits<double>::epsilon(), kRough = 1e-2;
-constexpr int kMoved = 4;  // places at which the rounding is looked at
+constexpr double kRough = 1e-2;  // relative, an error that leaves no digit
+constexpr int kMoved = 4;        // places at which the rounding is looked at
 
 double dot(const Numbers& a, const Numbers& b) {
   double sum = 0;
@@ -101,7 +100,7 @@ Numbers Subject::changes_in_float32(size_t count, double size,
                                     const std::function<std::vector<Tensor>(const Subject&)>& of) const {
   Generator generator(2);
   Numbers most(count, 0.0);
-  const double least = kUnit * std::min(scale, 1.0) * size;
+  const double least = kRounding * std::min(scale, 1.0) * size;
   try {
     for (int i = 0; i < kMoved; ++i) {
       std::vector<Tensor> rough = inputs, fine;
@@ -116,7 +115,7 @@ Numbers Subject::changes_in_float32(size_t count, double size,
       const Numbers a = flatten(results), b = flatten(of(at(fine)));
       for (size_t j = 0; j < count; ++j) {
         const double change = std::abs(a[j] - b[j]);
-        const bool is_lost = b[j] == 0 || change > kRough * std::abs(b[j]);  // no digit is left in float32
+        const bool is_lost = b[j] == 0 || change > kRough * std::abs(b[j]);
         if (std::isfinite(change)) most[j] = std::max({most[j], change * 0x1p-29, is_lost ? least : 0});
       }
     }

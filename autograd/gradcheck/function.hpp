@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace gradus::gradchecking {
 /// Several results, because the gradient of a function of several inputs has several.
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 using Numbers = std::vector<double>;
+
+inline constexpr double kRounding = std::numeric_limits<double>::epsilon();
 
 double dot(const Numbers& a, const Numbers& b);
 
