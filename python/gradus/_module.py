@@ -316,7 +316,9 @@ def clear_gradients(parameters: Any, set_to_none: bool) -> None:
         if set_to_none:
             parameter.grad = None
         elif parameter.grad is not None:
-            parameter.grad = parameter.grad.detach().zero_()
+            zeros = parameter.grad.detach().zero_()
+            if parameter.requires_grad:
+                parameter.grad = zeros  # outside of the graph
 
 
 def converted(value: Any, dtype: Any) -> Any:

@@ -187,8 +187,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Every gradient becomes None, or zeros in its memory."""
         for group in self.param_groups:
-            with _trained(group["params"]):
-                clear_gradients(group["params"], set_to_none)
+            clear_gradients(group["params"], set_to_none)
 
     @property
     def state(self) -> Any:
