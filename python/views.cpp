@@ -78,6 +78,10 @@ void become(PyObject* self, const Tensor& computed, const char* op, bool is_writ
   if (!grad_enabled() || (!x.requires_grad() && !result.requires_grad())) return x.copy_(result);
   const bool shares_values = !x.requires_grad();  // with whoever has its memory, as of x.data and of arrays
   if (object->is_detached && shares_values) {
+    if (object->base && x.shape() != object->base->tensor.shape() && result.requires_grad())
+      fail(op,
+           "a view of a detached tensor takes no values that require a gradient, which this tensor would not "
+           "have. Hint: write into that tensor, x[i] = y, or detach() the values.");
     x.detach().copy_(result.detach());
     x = record(OpName::custom(op), x.detach(), {{result, [](const Tensor& gy) { return gy; }}});
     return;
