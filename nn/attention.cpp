@@ -66,9 +66,14 @@ Tensor with_head_points(const Module& layer, const Tensor& y, int64_t n_head) {
 }  // namespace
 
 void KVCache::append(const Tensor& keys, const Tensor& values) {
-  if (keys.size(0) != k.size(0))
-    fail("attention", "a cache of ", k.size(0), " sequences needs as many, got ", keys.size(0), ".");
-  const int64_t end = length + keys.size(2);
+  if (!k.defined())
+    fail("attention", "a cache needs memory, got none. Hint: make_kv_cache() or make_cache().");
+  Shape wanted = k.shape();
+  wanted[2] = keys.dim() == 4 ? keys.size(2) : 1;
+  if (keys.shape() != wanted || values.shape() != wanted)
+    fail("attention", "keys and values for a cache of ", k.shape(), " must be ", wanted, ", got ",
+         keys.shape(), " and ", values.shape(), ".");
+  const int64_t end = length + wanted[2];
   if (end > k.size(2))
     fail("attention", "a sequence must fit into its cache of ", k.size(2), " positions, got ", end, ".");
   k.slice(2, length, end).copy_(keys.detach());

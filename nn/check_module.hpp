@@ -179,7 +179,8 @@ ModuleReport check_module(M& model, const Batch& batch, F loss, const ModuleChec
     checked.start = [&] {
       const auto cache = std::make_shared<decltype(make_cache(model))>(make_cache(model));
       detail::CachedSequence sequence{[&model, cache](T in) { return model.decode(in, *cache); }, {}};
-      if constexpr (requires { cache->clear(); }) sequence.clear = [cache] { cache->clear(); };
+      if constexpr (requires { cache->clear(); } && !std::ranges::range<decltype(*cache)>)
+        sequence.clear = [cache] { cache->clear(); };
       return sequence;
     };
   if constexpr (std::copy_constructible<M>) checked.copy = [&] { return M(model).named_parameters(); };

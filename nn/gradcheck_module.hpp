@@ -17,12 +17,14 @@ namespace gradus::nn {
 /// gradcheck of call(module, inputs) with respect to the floating `inputs` (float64) and all parameters,
 /// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
 /// Throws as gradcheck does.
-template <class M, std::invocable<const M&, const std::vector<Tensor>&> Call>
-GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs, const Call& call,
-                                 const GradcheckOptions& options = {.order = 2}) {
+template <class M, class Call>
+requires std::invocable < const Call&, const M&, const std::vector<Tensor>
+& > GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs, const Call& call,
+                                     const GradcheckOptions& options = {.order = 2}) {
   M copy = deep_copy(module);
   copy.to(DType::float64);
-  std::vector<Tensor> all = inputs;
+  std::vector<Tensor> all;
+  for (const Tensor& x : inputs) all.push_back(x.detach());
   GradcheckOptions named = options;
   for (size_t i = named.names.size(); i < inputs.size(); ++i) named.names.push_back(concat("input ", i));
   for (const auto& [name, parameter] : copy.named_parameters()) {

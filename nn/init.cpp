@@ -51,23 +51,23 @@ Tensor new_parameter(const Shape& shape) { return no_init ? empty({}).expand(sha
 
 void uniform_(Tensor& x, double low, double high, Generator& generator) {
   if (no_init) return;
-  x.copy_(uniform(x.shape(), low, high, generator, x.dtype()));
+  x.detach().copy_(uniform(x.shape(), low, high, generator, x.dtype()));
 }
 
 void normal_(Tensor& x, double mean, double std, Generator& generator) {
   if (no_init) return;
-  x.copy_(normal(x.shape(), mean, std, generator, x.dtype()));
+  x.detach().copy_(normal(x.shape(), mean, std, generator, x.dtype()));
 }
 
 void constant_(Tensor& x, double value) {
-  if (!no_init) x.fill_(value);
+  if (!no_init) x.detach().fill_(value);
 }
 
 void eye_(Tensor& x) {
   if (x.dim() != 2) fail("eye_", "needs a matrix, got shape ", x.shape(), ".");
   if (no_init) return;
   const auto places = [&](int64_t d) { return arange(0, static_cast<double>(x.size(d))); };
-  x.copy_(eq(places(0).unsqueeze(1), places(1)));
+  x.detach().copy_(eq(places(0).unsqueeze(1), places(1)));
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
@@ -106,7 +106,7 @@ void trunc_normal_(Tensor& x, Generator& generator, double mean, double std, dou
     T* const values = drawn.mutable_data<T>();
     std::transform(values, values + drawn.numel(), values, [](T y) { return static_cast<T>(erfinv(y)); });
   });
-  x.copy_(clamp(drawn * (std * std::sqrt(2.0)) + mean, low, high));
+  x.detach().copy_(clamp(drawn * (std * std::sqrt(2.0)) + mean, low, high));
 }
 
 void orthogonal_(Tensor& x, Generator& generator, double gain) {
@@ -122,7 +122,7 @@ void orthogonal_(Tensor& x, Generator& generator, double gain) {
     for (int pass = 0; pass < 2; ++pass) row = row - matmul(matmul(row, before.mT()), before);
     at.copy_(row / norm(row));
   }
-  x.copy_(((is_wide ? rows : rows.mT()) * gain).reshape(x.shape()));
+  x.detach().copy_(((is_wide ? rows : rows.mT()) * gain).reshape(x.shape()));
 }
 
 }  // namespace gradus::nn

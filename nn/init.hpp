@@ -13,7 +13,7 @@ namespace gradus::nn {
 /// values and memory.
 class NoInit {
  public:
-  NoInit();
+  [[nodiscard]] NoInit();
 
  private:
   autograd::Scoped<bool> mode_;

@@ -266,7 +266,7 @@ LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
   LoadReport report = compare_shapes(state_shapes(), shapes_of(state), strict);
   StateDict own = state_dict();
   for (auto& [name, tensor] : own)
-    if (const auto values = state.find(name); values != state.end()) tensor.copy_(values->second);
+    if (const auto values = state.find(name); values != state.end()) tensor.copy_(values->second.detach());
   return report;
 }
 

@@ -86,10 +86,12 @@ Tensor called(const TracedCall& call, const Vector& x, int64_t examples) {
 
 }  // namespace
 
-Vector per_example_gradients(const ScalarFunction& losses, const Vector& parameters, const Vector& batch) {
-  if (batch.empty() || batch[0].dim() == 0 || batch[0].size(0) == 0)
-    fail(kOp, "needs tensors (examples, ...), got ", batch.empty() ? "none" : concat(batch[0].shape()), ".");
+Vector per_example_gradients(const ScalarFunction& losses, const Vector& parameters, const Vector& given) {
+  if (given.empty() || given[0].dim() == 0 || given[0].size(0) == 0)
+    fail(kOp, "needs tensors (examples, ...), got ", given.empty() ? "none" : concat(given[0].shape()), ".");
   const GradMode on(true);
+  Vector batch;  // packed, as each example of it then is
+  for (const Tensor& x : given) batch.push_back(x.contiguous());
   const int64_t examples = batch[0].size(0);
   const auto pull = [](const Vector& of, const Vector& to, const Tensor& v) {
     return grad(of, to, {.grad_outputs = {v}, .retain_graph = true, .allow_unused = true});

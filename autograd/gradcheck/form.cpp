@@ -25,7 +25,8 @@ bool shares_storage(const Tensor& t, const std::vector<Tensor>& others) {
 
 // What rounding may leave of the gradient a of checked input k for a cotangent v: by how much
 // it changes when the inputs change in their last digits.
-double noise(const Subject& subject, const Numbers& v, size_t k, const Numbers& a) {
+double noise(const Subject& subject, const Numbers& v, size_t k, const Numbers& a,
+             bool create_graph = false) {
   std::vector<Tensor> inputs = subject.inputs;
   for (const size_t i : subject.checked) {
     Numbers x = flatten({inputs[i]});
@@ -36,7 +37,7 @@ double noise(const Subject& subject, const Numbers& v, size_t k, const Numbers& 
   double largest = 0;
   for (size_t j = 0; j < a.size(); ++j)
     if (std::isfinite(near[j] - a[j])) largest = std::max(largest, std::abs(near[j] - a[j]));
-  const Numbers lost = subject.rounding(v);
+  const Numbers lost = subject.rounding(v, create_graph);
   auto mine = lost.begin();
   for (size_t i = 0; i < k; ++i) mine += subject.wanted[i].numel();
   for (size_t j = 0; j < a.size(); ++j) largest = std::max(largest, *mine++);
@@ -68,7 +69,8 @@ void check_paths(const Subject& subject, const std::vector<Tensor>& cotangents,
     double size = 0;
     for (const double e : a)
       if (std::isfinite(e)) size = std::max(size, std::abs(e));
-    if (size < 1 && !agree(a, b, 0)) size += noise(subject, flatten(cotangents), k, a) / tolerance;
+    if (size < 1 && !agree(a, b, 0))
+      size += noise(subject, flatten(cotangents), k, a, /*create_graph=*/true) / tolerance;
     size = std::min(size, 1.0);
     for (size_t j = 0; j < a.size(); ++j) {
       const bool same = a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j]));

@@ -8,8 +8,9 @@
 
 namespace gradus::gradchecking {
 
-constexpr double kRough = 1e-2;  // relative, an error that leaves no digit
-constexpr int kMoved = 4;        // places at which the rounding is looked at
+constexpr double kMostRough = 1e-5;    // relative, what float32 may change by rounding
+constexpr double kLeastRough = 1e-37;  // what float32 represents
+constexpr int kMoved = 4;              // places at which the rounding is looked at
 
 double dot(const Numbers& a, const Numbers& b) {
   double sum = 0;
@@ -83,24 +84,24 @@ std::vector<Tensor> Subject::analytic(const Numbers& cotangent) const {
 }
 
 Numbers Subject::rounding() const {
-  return changes_in_float32(flatten(outputs).size(), 1, [](const Subject& there) { return there.outputs; });
+  return changes_in_float32([](const Subject& there) { return there.outputs; }, flatten(outputs).size(),
+                            std::min(scale, 1.0), /*zeros_too=*/true);
 }
 
-Numbers Subject::rounding(const Numbers& cotangent) const {
-  double size = 0;
-  for (const double e : cotangent) size += std::abs(e);
-  return changes_in_float32(flatten(wanted).size(), size, [&](const Subject& there) {
+Numbers Subject::rounding(const Numbers& cotangent, bool create_graph) const {
+  const auto by_rules = [&](const Subject& there) {
     std::vector<Tensor> v = unflatten(cotangent, outputs);
-    for (Tensor& e : v) e = e.to(there.wanted[0].dtype());
-    return gradients(there.outputs, there.wanted, v, false);
-  });
+    for (Tensor& e : v) e = e.to(there.outputs[0].dtype());
+    return gradients(there.outputs, there.wanted, v, create_graph);
+  };
+  return changes_in_float32(by_rules, flatten(wanted).size(),
+                            std::min(scale, 1.0) * std::sqrt(dot(cotangent, cotangent)), /*zeros_too=*/false);
 }
 
-Numbers Subject::changes_in_float32(size_t count, double size,
-                                    const std::function<std::vector<Tensor>(const Subject&)>& of) const {
+Numbers Subject::changes_in_float32(const std::function<std::vector<Tensor>(const Subject&)>& of,
+                                    size_t count, double size, bool zeros_too) const {
   Generator generator(2);
   Numbers most(count, 0.0);
-  const double least = kRounding * std::min(scale, 1.0) * size;
   try {
     for (int i = 0; i < kMoved; ++i) {
       std::vector<Tensor> rough = inputs, fine;
@@ -114,9 +115,12 @@ Numbers Subject::changes_in_float32(size_t count, double size,
       for (Tensor& y : results) y = y.detach().to(DType::float64);
       const Numbers a = flatten(results), b = flatten(of(at(fine)));
       for (size_t j = 0; j < count; ++j) {
-        const double change = std::abs(a[j] - b[j]);
-        const bool is_lost = b[j] == 0 || change > kRough * std::abs(b[j]);
-        if (std::isfinite(change)) most[j] = std::max({most[j], change * 0x1p-29, is_lost ? least : 0});
+        const double change = std::abs(a[j] - b[j]), largest = std::max(std::abs(a[j]), std::abs(b[j]));
+        if (!(change <= kMostRough * (std::abs(b[j]) + std::max(scale, 1.0) * size)))
+          continue;  // not by rounding
+        const bool is_lost =
+            largest == 0 ? zeros_too : largest > kLeastRough && change > kRough * std::abs(b[j]);
+        most[j] = std::max({most[j], change * 0x1p-29, is_lost ? kRounding * size : 0});
       }
     }
   } catch (const std::exception&) {  // f is for float64 only

@@ -16,6 +16,7 @@ namespace gradus::gradchecking {
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 using Numbers = std::vector<double>;
 
+inline constexpr double kRough = 1e-2;  ///< relative, an error of float32 that leaves no digit
 inline constexpr double kRounding = std::numeric_limits<double>::epsilon();
 
 double dot(const Numbers& a, const Numbers& b);
@@ -47,9 +48,10 @@ struct Subject {
   std::vector<Tensor> analytic(const Numbers& cotangent) const;
   Numbers random_cotangent(Generator& generator) const;
   /// How much of each element of the outputs, or of analytic(), may be rounding: what float32 changes, times
-  /// 2^-29. Zeros if f does not compute in float32.
+  /// 2^-29, but a unit of rounding where that leaves no digit. Zeros if f does not compute in float32, and
+  /// where it computes something else.
   Numbers rounding() const;
-  Numbers rounding(const Numbers& cotangent) const;
+  Numbers rounding(const Numbers& cotangent, bool create_graph = false) const;
   std::string name(size_t k) const { return concat("input ", checked[k]); }
 
   int order;
@@ -62,8 +64,8 @@ struct Subject {
   std::vector<Tensor> outputs;  ///< of f at the leaves
 
  private:
-  Numbers changes_in_float32(size_t count, double size,
-                             const std::function<std::vector<Tensor>(const Subject&)>& of) const;
+  Numbers changes_in_float32(const std::function<std::vector<Tensor>(const Subject&)>& of, size_t count,
+                             double size, bool zeros_too) const;
 };
 
 }  // namespace gradus::gradchecking

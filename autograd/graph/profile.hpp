@@ -80,7 +80,7 @@ extern constinit thread_local Profile* active_profile;
 class Profiling {
  public:
   /// `profile` is borrowed.
-  explicit Profiling(Profile* profile) : active_(active_profile, profile) {
+  [[nodiscard]] explicit Profiling(Profile* profile) : active_(active_profile, profile) {
     if (profile) profile->last_end_ = profile->now();
   }
 
@@ -92,8 +92,9 @@ class Profiling {
 class ProfileSpan {
  public:
   /// `name` must live as long as the Profile, `shape` (none if null) as long as the span.
-  explicit ProfileSpan(std::string_view name, ProfileEvent::Phase phase = ProfileEvent::Phase::work,
-                       const Shape* shape = nullptr) {
+  [[nodiscard]] explicit ProfileSpan(std::string_view name,
+                                     ProfileEvent::Phase phase = ProfileEvent::Phase::work,
+                                     const Shape* shape = nullptr) {
     if (active_profile) [[unlikely]]
       begin(name, phase, shape);
   }

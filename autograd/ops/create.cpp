@@ -22,9 +22,11 @@ void write(std::string_view op, Tensor& target, const Tensor& source) {
   if (!target.defined() || !source.defined()) fail(op, "needs a defined tensor, got none.");
   const bool is_result = target.requires_grad() && !target.impl()->node->is_leaf();
   if (grad_enabled() && (is_result || source.requires_grad()))
-    fail(op, "is not recorded, so it needs ",
-         is_result ? "no recorded result" : "a source without a gradient",
-         ", got one. Hint: detach() it, or write under NoGrad.");
+    fail(op, is_result
+                 ? "writes are not recorded, and this tensor is a recorded result. Hint: write to its "
+                   "detach(), as in w.detach().select(0, i).fill_(0), or under NoGrad."
+                 : "writes are not recorded, and the source requires a gradient. Hint: detach() the source, "
+                   "or write under NoGrad.");
   raw::copy_into(target, source);
 }
 

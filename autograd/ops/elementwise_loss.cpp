@@ -8,7 +8,8 @@ void check_target(std::string_view op, const Tensor& x, const Tensor& target) {
   check_same_dtype(op, x, target);
   check_floating(op, x);
   if (broadcast_shapes(op, x.shape(), target.shape()) != x.shape())
-    fail(op, "target must broadcast to the shape of x, ", x.shape(), ", got ", target.shape(), ".");
+    fail(op, "target must broadcast to the shape of x, ", x.shape(), ", got ", target.shape(),
+         ". Hint: reshape() or expand() one of them.");
 }
 
 Tensor difference(std::string_view op, const Tensor& x, const Tensor& target) {

@@ -120,8 +120,8 @@ Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtyp
       fail("borrowed", "strides must be at least 0, got ", strides, ". Hint: copy the values.");
     last += std::max<int64_t>(shape[i] - 1, 0) * strides[i];
   }
-  auto* const storage =
-      new Storage(static_cast<std::byte*>(data), (last + 1) * element_size(dtype), std::move(release));
+  auto* const storage = new Storage(
+      static_cast<std::byte*>(data), (last + 1) * element_size(dtype), release ? std::move(release) : [] {});
   return made(Ref<Storage>(storage), shape, strides, dtype, packed(shape, strides));
 }
 
@@ -131,12 +131,19 @@ Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int
   if (is_in_tiles(b.dtype) && !is_whole)
     fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
          ", and have no other view. Hint: convert them with to(DType::float32).");
-  int64_t last = offset;
-  for (int i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
-  if (const int64_t size = b.storage->bytes() / element_size(b.dtype); !is_whole && shape.numel() > 0)
-    if (offset < 0 || *std::ranges::min_element(strides) < 0 || last >= size)
+  if (!is_whole) {
+    check_sizes("view", shape);
+    const int64_t size = b.storage->bytes() / element_size(b.dtype);
+    int64_t room = size - 1 - offset;  // elements behind the place
+    bool fits = shape.size() == strides.size() && offset >= 0 && (shape.numel() == 0 || room >= 0);
+    for (int i = 0; fits && i < shape.size() && shape.numel() > 0; ++i) {
+      fits = strides[i] >= 0 && (shape[i] == 1 || strides[i] <= room / (shape[i] - 1));
+      room -= fits ? (shape[i] - 1) * strides[i] : 0;
+    }
+    if (!fits)
       fail("view", "must be within the ", size, " elements of its storage, got ", shape, " with strides ",
            strides, " from ", offset, ".");
+  }
   return made(b.storage, shape, strides, b.dtype, packed(shape, strides), offset);
 }
 

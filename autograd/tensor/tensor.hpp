@@ -187,8 +187,8 @@ Tensor empty(const Shape& shape, DType dtype = DType::float32);
 /// dtypes that are only stored, for values that are not aligned to their size, and for negative strides.
 Tensor borrowed(void* data, const Shape& shape, const Shape& strides, DType dtype,
                 std::function<void()> release);
-/// A second handle on the same storage with other geometry, outside the graph. Throws Error for elements that
-/// are not in the storage, and for negative strides.
+/// A second handle on the same storage with other geometry, outside the graph; `offset` counts elements from
+/// the start of the storage. Throws Error for elements that are not in the storage, and for negative strides.
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
 
 /// Prints the values, the dtype, the shape and the place in the graph: "[1.5 2. ]  float64 (2,), from mul". A

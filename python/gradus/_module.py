@@ -5,7 +5,6 @@ import copy
 import inspect
 import operator
 from collections import OrderedDict, namedtuple
-from types import MappingProxyType
 from typing import Any, Callable, Iterator
 
 from . import _core
@@ -33,6 +32,27 @@ class Handle:
         self._hooks.pop(self, None)
 
 
+class _View(dict[str, Any]):
+    """Members of a module by name. What is assigned becomes an attribute of the module."""
+
+    def __init__(self, module: Module, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self._module = module
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._module, name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self._module, name)
+        super().__delitem__(name)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        if name in self:
+            delattr(self._module, name)
+        return super().pop(name, *default)
+
+
 class Module:
     """A layer or a model: its call is forward().
 
@@ -53,8 +73,25 @@ class Module:
         raise _no_attribute(type(self).__name__, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._check(name, value, vars(self).get(name), name in vars(self).get("_persistent", {}))
+        own, kinds = vars(self), (Parameter, Module)
+        self._check(name, value, own.get(name), name in own.get("_persistent", {}))
+        names = own.setdefault("_names", {})
+        if isinstance(value, kinds):
+            own.get("_persistent", {}).pop(name, None)
+            if name in own and not isinstance(own[name], kinds) and names.get(name) != "kept":  # as new: it comes last
+                del own[name]
+        names.setdefault(name, "")
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        for names in (vars(self).get("_persistent", {}), vars(self).get("_names", {})):
+            names.pop(name, None)
+
+    def _attributes(self) -> list[tuple[str, Any]]:
+        """The attributes that were assigned, and not hidden by object.__setattr__() or in __dict__."""
+        names = vars(self).get("_names", {})
+        return [(name, value) for name, value in vars(self).items() if name in names]
 
     def _check(self, name: str, value: Any, old: Any, is_buffer: bool) -> None:
         """Raises TypeError where a parameter, a module or a buffer `old` would be lost. None and a Parameter may take its place."""
@@ -93,17 +130,17 @@ class Module:
     def _members(self) -> Iterator[tuple[str, Any]]:
         """Names and values: parameters, buffers, then children, those in lists and dictionaries too."""
         buffers = vars(self).get("_persistent", {})
-        found = [pair for name, value in vars(self).items() if name != "_hooks"
+        found = [pair for name, value in self._attributes()
                  for pair in (_items(name, value) if self._finds_lists else ((name, value),))]
         yield from (pair for pair in found if isinstance(pair[1], Parameter))
         yield from (pair for pair in found if pair[0] in buffers and buffers[pair[0]] and pair[1] is not None
                     and not isinstance(pair[1], (Parameter, Module)))
         yield from (pair for pair in found if isinstance(pair[1], Module))
 
-    # Views, as PyTorch's dictionaries of these names are read.
-    _modules = property(lambda self: MappingProxyType({name: x for name, x in self._members() if isinstance(x, Module)}))
-    _parameters = property(lambda self: MappingProxyType(dict(self._own_parameters())))
-    _buffers = property(lambda self: MappingProxyType({**dict.fromkeys(vars(self).get("_persistent", ())), **dict(self._own_buffers())}))
+    # Views, as PyTorch's dictionaries of these names.
+    _modules = property(lambda self: _View(self, {name: x for name, x in self._members() if isinstance(x, Module)}))
+    _parameters = property(lambda self: _View(self, dict(self._own_parameters())))
+    _buffers = property(lambda self: _View(self, {**dict.fromkeys(vars(self).get("_persistent", ())), **dict(self._own_buffers())}))
 
     def _parts(self, prefix: str = "", above: Any = ()) -> Iterator[tuple[str, Any]]:
         """(name, Parameter, buffer or layer of the library) of this module and its descendants, but not again of those above it."""
@@ -153,18 +190,18 @@ class Module:
         """The same without the names."""
         return (parameter for _, parameter in self.named_parameters("", recurse))
 
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """Tensors that are not trained: those saved with the parameters, and those that are not persistent."""
-        for prefix, module in self.named_modules():
+        for prefix, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
             yield from ((f"{prefix}.{name}" if prefix else name, buffer) for name, buffer in module._own_buffers())
 
     def _own_buffers(self) -> list[tuple[str, Tensor]]:
         found = [(name, getattr(self, name, None)) for name in vars(self).get("_persistent", {})]
         return [(name, buffer) for name, buffer in found if buffer is not None and not isinstance(buffer, (Parameter, Module))]
 
-    def buffers(self) -> Iterator[Tensor]:
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The same without the names."""
-        return (buffer for _, buffer in self.named_buffers())
+        return (buffer for _, buffer in self.named_buffers("", recurse))
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """self.<name> = tensor; it is part of the state if persistent."""
@@ -176,6 +213,7 @@ class Module:
         """self.<name> = param, a Parameter or None."""
         self._claim("parameter", name, self._parameters, param, isinstance(param, Parameter), "torch.nn.Parameter")
         setattr(self, name, param)
+        vars(self)["_names"][name] = "kept"  # its place, also of None
 
     def add_module(self, name: str, module: Any) -> None:
         """self.<name> = module, or None."""
@@ -235,8 +273,13 @@ class Module:
 
     def train(self, mode: bool = True) -> Module:
         """Sets the mode of this module and its descendants: dropout is for training only."""
-        for module in self.modules():
-            module.training = mode
+        if not vars(self).get("_switches"):  # else it holds itself
+            self.training, vars(self)["_switches"] = mode, True
+            try:
+                for child in self.children():
+                    child.train(mode)
+            finally:
+                del vars(self)["_switches"]
         return self
 
     def eval(self) -> Module:
@@ -274,7 +317,7 @@ class Module:
         return self
 
     def _own_parameters(self) -> list[tuple[str, Any]]:
-        return [(name, value) for name, value in vars(self).items() if isinstance(value, Parameter)]
+        return [(name, value) for name, value in self._attributes() if isinstance(value, Parameter)]
 
     def _set(self, name: str, value: Any) -> None:
         if name in vars(self):
@@ -283,7 +326,7 @@ class Module:
             setattr(self, name, value)
 
     def _convert(self, dtype: Any) -> None:
-        for name, value in list(vars(self).items()):
+        for name, value in self._attributes():
             is_parameter = isinstance(value, Parameter)
             if isinstance(value, Tensor) and value.dtype.is_floating_point and (is_parameter or name in vars(self).get("_persistent", {})):
                 setattr(self, name, converted(value, dtype))

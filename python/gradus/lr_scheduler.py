@@ -24,7 +24,8 @@ class LRScheduler:
 
     def get_lr(self) -> list[float]:
         """The rates at step last_epoch."""
-        return [self._next(base, group["lr"]) for base, group in zip(self.base_lrs, self.optimizer.param_groups)]
+        groups = self.optimizer.param_groups
+        return [self._next(base, group["lr"]) for base, group in zip([*self.base_lrs, *(g["lr"] for g in groups[len(self.base_lrs):])], groups)]
 
     def _next(self, base: float, lr: float) -> float:
         raise NotImplementedError(f"{type(self).__name__} needs a method get_lr()")
@@ -39,6 +40,8 @@ class LRScheduler:
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
             group["lr"] = lr
         self._last_lr: list[float] = [group["lr"] for group in self.optimizer.param_groups]
+        for i, lr in enumerate(self._last_lr if self.verbose else ()):
+            print(f"Adjusting learning rate of group {i} to {lr:.4e}.")
 
     def state_dict(self) -> dict[str, Any]:
         """The settings, the number of steps and the rates; not the optimizer."""

@@ -123,6 +123,9 @@ class Optimizer:
         if unknown := _unknown(group, group):  # of one's own there may be others
             raise TypeError(f"{type(self).__name__} has no option {', '.join(unknown)}")
         self._show()
+        for p in group["params"]:
+            if not p.is_contiguous():
+                p.data = p.data.contiguous()  # its values get memory of their own
         known = (a for a in map(_assembly, self._sources) if _same(_of(a), group["params"]))
         assembly = next(known, None) or _assembly(group["params"])
         states = [self._state.get(p) or {} for p in group["params"]]

@@ -5,6 +5,7 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/nn/layers.hpp"
 #include "test_files.hpp"
 
 namespace gradus::nn::test_init {
@@ -58,6 +59,16 @@ TEST_CASE("orthogonal_ of many rows keeps them orthogonal") {
   orthogonal_(x, g, 2.0);
   const Tensor rows = x.flatten(1);
   CHECK(difference(matmul(rows, rows.mT()), 4.0 * eye(60, DType::float64), 1e-13) == "");
+}
+
+TEST_CASE("a part of a parameter gets values of its own") {
+  Generator g(1);
+  Linear layer(4, 6, g);
+  for (Tensor part : layer.weight.chunk(3, 0)) xavier_uniform_(part, g);
+  Tensor row = layer.weight.select(0, 1);
+  constant_(row, 7);
+  CHECK(layer.weight.detach().at({1, 3}) == 7);
+  CHECK(layer.weight.requires_grad());
 }
 
 TEST_CASE("constant_ and the gains") {

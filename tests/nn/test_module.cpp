@@ -193,6 +193,10 @@ TEST_CASE("a deep copy has its own parameters and buffers, tied, frozen and with
   CHECK(b.head.weight.impl() == b.table.weight.impl());
   const auto call = [](const Tied& m, const std::vector<Tensor>&) { return m.head(m.table(tensor({0, 2}))); };
   CHECK(gradcheck_module(a, {}, call).message == "");
+  const auto wrong = [](const Tied& m, const std::vector<Tensor>& in) {
+    return in[0] * sum(m.gain.detach());
+  };
+  CHECK(gradcheck_module(a, {ones({2}, DType::float64).requires_grad_()}, wrong).is_wrong);  // of the gain
 }
 
 TEST_CASE("train and eval reach every module below") {
@@ -235,6 +239,11 @@ TEST_CASE("a state dict brings another module to the same values, and is no part
     CHECK(pb[i].impl() != pa[i].impl());
     CHECK(pb[i].requires_grad());
   }
+  StateDict trained;  // parameters themselves
+  for (const auto& [name, parameter] : Tower(g).named_parameters()) trained[name] = parameter * 0.5;
+  a.load_state_dict(trained);
+  for (const auto& [name, parameter] : a.named_parameters())
+    CHECK(difference(parameter, trained.at(name).detach(), 0.0) == "");
 }
 
 TEST_CASE("a strict load names all that does not fit in one error and changes nothing") {

@@ -246,6 +246,9 @@ TEST_CASE("an optimizer says that it holds what the model does not, and what is 
 
   nn::Linear d(2, 2, g);
   WeightAverage average(d.named_parameters(), 0.9);
+  const Tensor y = sum(d(ones({1, 2})));
+  average.update();  // reads the parameters only
+  y.backward();
   d.to(DType::float64);
   CHECK_THROWS_WITH(average.update(), Contains("which the model no longer has"));
 }

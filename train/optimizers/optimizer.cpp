@@ -199,7 +199,7 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
            " and ", count, ".");
   steps_ = steps;
   own.erase("steps");
-  for (auto& [name, buffer] : own) buffer.copy_(given.at(name));
+  for (auto& [name, buffer] : own) buffer.copy_(given.at(name).detach());
   for (Slot& slot : slots_) slot.skipped = slot.buffers.empty() ? steps_ : skipped[slot.name()];
 }
 

@@ -1,6 +1,7 @@
 #include "gradus/train/optimizers/weight_average.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -10,11 +11,22 @@ namespace {
 
 constexpr const char *kMean = "average.", *kSteps = "average_steps";
 
-/// Calls f(a[i], b[i]) for the elements of two packed tensors of one shape and dtype.
-template <class F>
-void for_each_pair(Tensor& a, Tensor& b, const F& f) {
+template <class T>
+T* elements_of(Tensor& x) {
+  return x.mutable_data<T>();
+}
+template <class T>
+const T* elements_of(const Tensor& x) {
+  return x.data<T>();
+}
+
+/// Calls f(a[i], b[i]) for the elements of two packed tensors of one shape and dtype, which a const one
+/// keeps.
+template <class B, class F>
+void for_each_pair(Tensor& a, B& b, const F& f) {
   dispatch_float("weight_average", a.dtype(), [&]<class T>() {
-    T *x = a.mutable_data<T>(), *y = b.mutable_data<T>();
+    T* const x = a.mutable_data<T>();
+    auto* const y = elements_of<T>(b);
     parallel_for(a.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f(x[i], y[i]);
     });
@@ -42,7 +54,7 @@ void WeightAverage::update() {
     if (parameters_[i].second.impl()->replaced)
       fail("weight_average", "its parameters must be those of the model, got ", parameters_[i].first,
            ", which the model no longer has. Hint: make it after Module::to().");
-    for_each_pair(means_[i], parameters_[i].second,
+    for_each_pair(means_[i], std::as_const(parameters_[i].second),
                   [kept]<class T>(T& mean, T value) { mean += static_cast<T>(1 - kept) * (value - mean); });
   }
 }
@@ -75,7 +87,7 @@ void WeightAverage::check_state(const nn::StateDict& state) const {
 void WeightAverage::load_state_dict(const nn::StateDict& state) {
   check_state(state);
   steps_ = static_cast<int64_t>(state.at(kSteps).item());
-  for (size_t i = 0; i < means_.size(); ++i) means_[i].copy_(state.at(kMean + parameters_[i].first));
+  for (size_t i = 0; i < means_.size(); ++i) means_[i].copy_(state.at(kMean + parameters_[i].first).detach());
 }
 
 }  // namespace gradus::train

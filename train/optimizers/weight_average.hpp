@@ -43,7 +43,7 @@ class WeightAverage {
 class AveragedWeights {
  public:
   /// Borrows the average, which may be null.
-  explicit AveragedWeights(WeightAverage* average) : average_(average) {
+  [[nodiscard]] explicit AveragedWeights(WeightAverage* average) : average_(average) {
     if (average_) average_->swap();
   }
   ~AveragedWeights() {

@@ -68,7 +68,7 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
 void Trainer::compute_gradients(StepReport& report) {
   const Autocast autocast(recipe_.loop.precision);
   model_.train();
-  recipe_.optimizer->zero_grad();
+  for (Tensor& p : parameters_) p.zero_grad();  // also those that the optimizer has not
   const StepSums sums = exchange_->compute({
       .draw = [&](int64_t micro_batch) { return draw(micro_batch); },
       .begin =

@@ -70,7 +70,9 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
   for (const auto& [name, parameter] : recipe_.optimizer->parameters())
     if (std::ranges::find(parameters_, parameter.impl(), &Tensor::impl) == parameters_.end())
       fail("train", "the optimizer must hold parameters of the model, got another tensor, ", name,
-           ". Hint: make it from model.named_parameters(), after to().");
+           ". Hint: make it from model.named_parameters(), after to(); a parameter of the loss belongs into "
+           "the "
+           "model's visit().");
   if (leads()) warn_of_untrained(model);
   if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
   exchange_ = make_exchange(model.named_parameters(), *recipe_.optimizer, recipe_.loop, ranks_);

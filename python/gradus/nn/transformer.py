@@ -231,13 +231,13 @@ class Transformer(Module):
     """An encoder and a decoder with a norm after each; all matrices start from xavier_uniform_()."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
-                 dropout: float = 0.1, activation: str = "relu", **options: Any) -> None:
-        given = {"dim_feedforward": dim_feedforward, "dropout": dropout, "activation": activation, **options}
-        norms = [LayerNorm(d_model, options.get("layer_norm_eps", 1e-5), dtype=options.get("dtype")) for _ in range(2)]
-        self.encoder = TransformerEncoder(TransformerEncoderLayer(d_model, nhead, **given), num_encoder_layers, norms[0])
-        self.decoder = TransformerDecoder(TransformerDecoderLayer(d_model, nhead, **given), num_decoder_layers, norms[1])
-        self.d_model, self.nhead, self.batch_first = d_model, nhead, options.get("batch_first", False)
-        generator = options.get("generator")
+                 dropout: float = 0.1, activation: Any = "relu", custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, device: Any = None, dtype: Any = None, generator: Any = None) -> None:
+        sizes = d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, device, dtype, generator
+        norms = [LayerNorm(d_model, layer_norm_eps, device=device, dtype=dtype) for _ in range(2)]
+        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*sizes), num_encoder_layers, norms[0])
+        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*sizes), num_decoder_layers, norms[1])
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
         self._reset_parameters(*(() if generator is None else (generator,)))
 
     def _reset_parameters(self, generator: Any = None) -> None:

@@ -68,6 +68,24 @@ TEST_CASE("a right rule whose values are rounded to float32 is not accused, and 
   CHECK(gradcheck(wrong, {f64({0.5, 1})}).is_wrong);
 }
 
+TEST_CASE("what float32 says of rounding forgives no missing rule and no rule that float32 changes") {
+  const auto none = [](In, In gy) { return 0.0 * gy; };
+  const auto times = [&](double factor) {
+    return with_rule([factor](In x) { return factor * x.detach(); }, none);
+  };
+  Generator g(1);
+  CHECK(gradcheck(times(1.38e-23), {f64({300, 250})}).is_wrong);
+  CHECK(gradcheck(times(1e-16), {f64({1, 2})}, {.order = 2}).is_wrong);
+  CHECK(gradcheck(times(1e-9), {randn({2000}, g, DType::float64)}).is_wrong);
+  CHECK(gradcheck(with_rule([](In x) { return exp(x.detach()); }, none), {f64({-35, -40})}).is_wrong);
+  for (const double factor : {0.0, -1.0, 1.001}) {
+    const auto rule = [factor](In x, In gy) {
+      return gy * cos(x) * (x.dtype() == DType::float64 ? factor : 1e8);
+    };
+    CHECK(gradcheck(with_rule([](In x) { return sin(x.detach()); }, rule), {f64({0.5, 1})}).is_wrong);
+  }
+}
+
 TEST_CASE("a right rule at a kink that is nearer than rounding lets differences see is not accused") {
   for (const double offset : {5e8, 4e10, 1e13})
     for (uint64_t seed = 0; seed < 20; ++seed) {

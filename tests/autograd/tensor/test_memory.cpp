@@ -166,6 +166,7 @@ TEST_CASE("borrowed values are shared, not counted, and given back once") {
   CHECK(given_back == 1);
   CHECK(values[1] == 9);
   CHECK(values[4] == 9);
+  CHECK(borrowed(values, {2}, {1}, DType::float64, {}).at({1}) == 9);  // nobody waits for the memory
   CHECK(error_of([&] { borrowed(values + 1, {2}, {-1}, DType::float64, [] {}); }) ==
         "[borrowed] strides must be at least 0, got (-1,). Hint: copy the values.");
   CHECK(error_of([&] { borrowed(reinterpret_cast<char*>(values) + 1, {2}, {1}, DType::float64, [] {}); }) ==

@@ -169,9 +169,9 @@ TEST_CASE("copy_ reads all before it writes, and refuses elements that share mem
 
 TEST_CASE("values of recorded results are not overwritten, and gradients are not dropped") {
   Tensor x = leaf({1, 2}, {2}), y = x * 2.0;
-  CHECK_ERROR(y.fill_(0), "[fill_] is not recorded, so it needs no recorded result");
-  CHECK_ERROR(x.slice(0, 0, 1).copy_(f64({1})), "[copy_] is not recorded");
-  CHECK_ERROR(f64({0, 0}).copy_(y), "so it needs a source without a gradient");
+  CHECK_ERROR(y.fill_(0), "[fill_] writes are not recorded, and this tensor is a recorded result");
+  CHECK_ERROR(x.slice(0, 0, 1).copy_(f64({1})), "[copy_] writes are not recorded");
+  CHECK_ERROR(f64({0, 0}).copy_(y), "and the source requires a gradient");
   x.copy_(y.detach());
   const NoGrad none;
   y.fill_(3);
