@@ -21,8 +21,8 @@ struct KVCache {
   void clear() { length = 0; }  ///< forgets all positions, keeps the memory
   /// Forgets the positions from `end` on.
   void truncate(int64_t end) { length = (std::min)(length, end); }
-  /// Copies T more positions into the cache. keys, values: (B, heads, T, hs), which get no gradient through the
-  /// cache. Throws Error if it is full, and for other shapes.
+  /// Copies T more positions into the cache. keys, values: (B, heads, T, hs), which get no gradient through
+  /// the cache. Throws Error if it is full, and for other shapes.
   void append(const Tensor& keys, const Tensor& values);
   Tensor keys() const { return k.slice(2, 0, length); }    ///< (B, heads, length, hs)
   Tensor values() const { return v.slice(2, 0, length); }  ///< (B, heads, length, hs)

@@ -118,7 +118,7 @@ def class_lines(name, cls):
             if not node.attr.startswith("_") and node.attr not in seen:
                 seen.add(node.attr)
                 lines.append(f"{node.attr}: typing.Any")
-    note = "  # type: ignore[misc]" if {list, dict} & set(cls.__bases__) else ""  # Module hashes by identity
+    note = "  # type: ignore[misc]" if {list, dict} & set(cls.__bases__[1:]) else ""  # Module hashes by identity
     return [f"class {name}{f'({bases})' if bases else ''}:{note}", *(f"    {line}" for line in lines or ["..."])]
 
 

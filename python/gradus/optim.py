@@ -12,6 +12,7 @@ import contextlib
 import copy
 import operator
 import types
+import warnings
 from typing import Any, Iterator
 
 from . import _core, autograd
@@ -94,6 +95,8 @@ class Optimizer:
                 raise ValueError(f"Invalid learning rate: {group['lr']}")
         source = given if isinstance(given, Module) else [given] if isinstance(given, Tensor) else list(given)
         group["params"] = _of(_assembly(source))
+        if not isinstance(source, Module) and len(group["params"]) < len(source):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; gradus updates each of them once", stacklevel=3)
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if any(id(p) in known for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")

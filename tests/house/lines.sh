@@ -33,7 +33,7 @@ python=$(lines python)
 row "python (limit $python_limit)" "$python"
 [ ! -d tests ] || tests=$(find tests -type f \( -name '*.[ch]pp' -o -name '*.py' -o -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.cmake' \) \
   ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' ! -path 'tests/python/*' -exec cat {} + | wc -l)
-tests_limit=40438
+tests_limit=40439
 row "tests (limit $tests_limit)" "$tests"
 
 sources() { find files autograd nn models data train cli annexes python "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null; }

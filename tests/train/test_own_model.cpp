@@ -382,7 +382,8 @@ TEST_CASE("a recipe that makes no sense is refused by its field") {
   CHECK(
       refusal([](Recipe& r, Pairs&) { r.optimizer = std::make_unique<Lion>(Pairs().named_parameters()); }) ==
       "[train] the optimizer must hold parameters of the model, got another tensor, embed.weight. Hint: make "
-      "it from model.named_parameters(), after to().");
+      "it from model.named_parameters(), after to(); a parameter of the loss belongs in the model's "
+      "visit().");
 }
 
 }  // namespace gradus::train::test_own_model

@@ -70,7 +70,7 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
   for (const auto& [name, parameter] : recipe_.optimizer->parameters())
     if (std::ranges::find(parameters_, parameter.impl(), &Tensor::impl) == parameters_.end())
       fail("train", "the optimizer must hold parameters of the model, got another tensor, ", name,
-           ". Hint: make it from model.named_parameters(), after to(); a parameter of the loss belongs into "
+           ". Hint: make it from model.named_parameters(), after to(); a parameter of the loss belongs in "
            "the "
            "model's visit().");
   if (leads()) warn_of_untrained(model);
