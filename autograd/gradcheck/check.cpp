@@ -73,9 +73,15 @@ class Check {
   Verdict::Kind compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k,
                         const std::string& where, Findings::Kind unjudged) {
     Verdict verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k]);
-    if (verdict.kind == Verdict::wrong && verdict.ratio > wrong_[k]) {
+    if ((verdict.kind == Verdict::wrong || verdict.kind == Verdict::not_smooth) &&
+        verdict.ratio > wrong_[k]) {
       if (rounding_.empty()) rounding_ = subject_.rounding();
       verdict = judge(direction, v, gx, options_, wrong_[k], largest_[k], /*closely=*/false, rounding_);
+      if (verdict.kind == Verdict::not_smooth &&
+          hides(std::max(std::abs(verdict.analytic), std::abs(verdict.numeric)) * direction.unit, v)) {
+        verdict.kind = Verdict::too_coarse;  // the kink is farther away than the steps that show the slope
+        verdict.text = "differences are too coarse to judge";
+      }
     }
     if (verdict.ratio > wrong_[k] && is_rounded(verdict, direction, v, gx, k))
       verdict = {Verdict::right, 0, verdict.analytic, verdict.analytic};
@@ -111,6 +117,14 @@ class Check {
       for (size_t j = 0; j < us[k].size(); ++j)
         root = std::hypot(root, one[static_cast<std::ptrdiff_t>(j)] * us[k][j]);
     return kLeft * root;
+  }
+
+  // Whether rounding hides the slope in a difference of the usual step.
+  bool hides(double slope, const Numbers& v) const {
+    double root = 0;
+    for (size_t j = 0; j < v.size() && j < rounding_.size(); ++j)
+      root = std::hypot(root, rounding_[j] * v[j]);
+    return kLeft * root > options_.eps * std::abs(slope);
   }
 
   // Whether one of the outputs that v weighs has too few digits for differences.

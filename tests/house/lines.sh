@@ -5,7 +5,7 @@
 # of more than 119 lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
 set -eu
 cd "$1"
-main_limit=45525 annexes_limit=13386 all_limit=59709 python_limit=2953
+main_limit=45539 annexes_limit=13386 all_limit=59723 python_limit=2953
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0

@@ -175,7 +175,7 @@ void check_rules(uint64_t first, uint64_t last) {
     unjudged += is_kink || is_coarse ? 1 : 0;
   }
   CHECK(wrong > static_cast<int>(last - first) / 4);
-  CHECK(unjudged > static_cast<int>(last - first) / 50);
+  CHECK(unjudged > static_cast<int>(last - first) / 60);
 }
 
 TEST_CASE("of 100 random rules each wrong one is found and no right one accused") { check_rules(0, 100); }
