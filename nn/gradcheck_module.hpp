@@ -6,7 +6,7 @@
 // Thread-safe: works on a copy of the module, whose parameters become float64.
 #pragma once
 
-#include <concepts>
+#include <type_traits>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
@@ -18,9 +18,10 @@ namespace gradus::nn {
 /// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
 /// Throws as gradcheck does.
 template <class M, class Call>
-requires std::invocable < const Call&, const M&, const std::vector<Tensor>
-& > GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs, const Call& call,
-                                     const GradcheckOptions& options = {.order = 2}) {
+GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs, const Call& call,
+                                 const GradcheckOptions& options = {.order = 2}) {
+  static_assert(std::is_invocable_v<const Call&, const M&, const std::vector<Tensor>&>,
+                "call must take (const M& module, const std::vector<Tensor>& inputs)");
   M copy = deep_copy(module);
   copy.to(DType::float64);
   std::vector<Tensor> all;
@@ -37,7 +38,7 @@ requires std::invocable < const Call&, const M&, const std::vector<Tensor>
                             [&, next = inputs.size()](const Tensor& old, bool is_parameter) mutable {
                               return is_parameter ? values.at(next++) : old;
                             });
-    return call(replaced, values);
+    return call(replaced, std::vector<Tensor>(values.begin(), values.begin() + std::ssize(inputs)));
   };
   return gradcheck(f, all, named);
 }

@@ -9,16 +9,16 @@ import sys
 import textwrap
 import types
 
-MODULES = """_core _core.init _core.layers _missing _module _tensor _types _files autograd conform data gradcheck models nn nn.functional
+MODULES = """_core _core.init _core.layers _layer _missing _module _tensor _types _files autograd conform data gradcheck models nn nn.functional
 nn.transformer nn.utils optim pytest_plugin replay torch""".split()
 ALIASES = {"torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.utils": "nn.utils", "torch.optim": "optim",
            "torch.autograd": "autograd", "torch.mkl": "torch", "torch.utils.data": "data"}
-HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _module, _types\n\n"
+HEADER = "import builtins\nimport collections\nimport contextlib\nimport pickle\nimport typing\n\nimport gradus\nfrom gradus import _core, _layer, _module, _types\n\n"
 HOMES = {"builtins": "int float bool str bytes list tuple dict set type object", "typing": "Any Callable Iterator Sequence Optional Union List "
          "Dict Tuple Set Literal", "_core": "Tensor Generator HookHandle Activations Tokenizer Error", "_types": "dtype Size Parameter ValuesAndIndices",
-         "_module": "Module Layer TensorLayer LoadReport", "collections": "OrderedDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler", "autograd": "Function"}
+         "_module": "Module LoadReport", "_layer": "Layer TensorLayer", "collections": "OrderedDict UserDict", "contextlib": "ContextDecorator AbstractContextManager", "pickle": "Pickler Unpickler", "autograd": "Function"}
 HOME = {name: f"{home}.{name}" for home, names in HOMES.items() for name in names.split()}
-GENERIC = {"dict": "[typing.Any, typing.Any]", "tuple": "[typing.Any, ...]", "Callable": "[..., typing.Any]", "OrderedDict": "[typing.Any, typing.Any]"}
+GENERIC = {"dict": "[typing.Any, typing.Any]", "tuple": "[typing.Any, ...]", "Callable": "[..., typing.Any]", "OrderedDict": "[typing.Any, typing.Any]", "UserDict": "[typing.Any, typing.Any]"}
 KINDS = inspect.Parameter
 
 
@@ -28,7 +28,7 @@ def typed(text, owner=""):
     text = re.sub(r"gradus\.(python::|_core\.)?|os\.PathLike", lambda m: "Any" if m[0][0] == "o" else "", text)
     text = re.sub(r"%|Literal\['cpu'\]|std::\w+(<.*>)?|[\w]+::[\w:<>]+", "Any", text)
     text = re.sub(r"(?<![\w.'])([A-Za-z_]\w*)\b(?!')", lambda m: HOME.get(m[1], m[1]) if m[1] != owner else owner, text)
-    text = re.sub(r"(builtins\.(?:list|set|type|dict|tuple)|typing\.Callable|collections\.OrderedDict|contextlib\.AbstractContextManager)(?![\w\[])", lambda m: m[1] + GENERIC.get(
+    text = re.sub(r"(builtins\.(?:list|set|type|dict|tuple)|typing\.Callable|collections\.(?:OrderedDict|UserDict)|contextlib\.AbstractContextManager)(?![\w\[])", lambda m: m[1] + GENERIC.get(
         m[1].split(".")[1], "[typing.Any]"), text)
     return text.replace("_types.dtype", "_types.dtype | builtins.str | builtins.type") if text.startswith("_types.dtype") else text
 

@@ -21,7 +21,7 @@ namespace {
 using namespace gradchecking;
 
 constexpr double kLargest = 1e9;                  // value whose rounding may hide a whole gradient
-constexpr double kTiny = 1e-30;                   // the results of a function of which float32 says nothing
+constexpr double kTiny = 1e-30;                   // results below it are too small for float32
 constexpr int kDoublings = 12, kNoTerm = -10000;  // terms of like size differ by at most 2^12; none is 0
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
@@ -46,7 +46,7 @@ class Check {
         wrong_(subject.checked.size(), 1),
         largest_(subject.checked.size(), 0) {}
 
-  // Returns false if the function gives other values in each call.
+  // Returns false if two calls of the function give different values.
   bool run() {
     if (!check_form(subject_, options_, generator_, findings_)) return false;
     for (int n = 0; n < options_.directions; ++n) check_directions(n == 0 && subject_.order == 1);
@@ -91,8 +91,8 @@ class Check {
     return verdict.kind;
   }
 
-  // Whether a gradient that differences do not confirm is right but for rounding: forward mode gives it, or
-  // the gradient itself is known no better.
+  // Whether a gradient that differences do not confirm is right up to rounding: the error is as small as the
+  // rounding of the gradient itself, or forward mode gives the same derivative.
   bool is_rounded(const Verdict& verdict, const Direction& direction, const Numbers& v, const Numbers& gx,
                   size_t k) const {
     if (verdict.kind != Verdict::wrong && verdict.kind != Verdict::too_coarse) return false;
@@ -108,7 +108,7 @@ class Check {
                                    is_rounding(sides, witness_, subject_, us, v));
   }
 
-  // What rounding may leave of the derivative in these directions.
+  // Returns the error that rounding may leave in the derivative along the directions `us`.
   double lost(const std::vector<Numbers>& us, const Numbers& v) const {
     const Numbers all = subject_.rounding(v);
     auto one = all.begin();
@@ -119,7 +119,7 @@ class Check {
     return kLeft * root;
   }
 
-  // Whether rounding hides the slope in a difference of the usual step.
+  // Whether the rounding of the outputs is larger than a change of this slope over one step.
   bool hides(double slope, const Numbers& v) const {
     double root = 0;
     for (size_t j = 0; j < v.size() && j < rounding_.size(); ++j)
@@ -127,7 +127,7 @@ class Check {
     return kLeft * root > options_.eps * std::abs(slope);
   }
 
-  // Whether one of the outputs that v weighs has too few digits for differences.
+  // Whether an output whose weight in v is not 0 has no digits left in float32.
   bool has_lost_digits(const Numbers& v) const {
     const Numbers values = flatten(subject_.outputs);
     for (size_t j = 0; j < v.size() && j < rounding_.size(); ++j)

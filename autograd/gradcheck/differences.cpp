@@ -141,8 +141,8 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
   }
   double noise = 0;
   for (size_t j = 0; j < how.noise.size() && j < weights.size(); ++j)
-    if (line.at(eps)[j] != line.at(-eps)[j]) noise += kLeft * how.noise[j] * std::abs(weights[j]);
-  noise = std::max(noise, rounding(line, weights, size, eps));
+    if (line.at(eps)[j] != line.at(-eps)[j]) noise = std::hypot(noise, how.noise[j] * weights[j]);
+  noise = std::max(kLeft * noise, rounding(line, weights, size, eps));
   const size_t end = std::min(limit(slopes, 2, h, noise).end, limit(bends, 1, h, noise).end);
   const Estimate slope = limit(slopes, 2, h, noise, end), bend = limit(bends, 1, h, noise, end);
   const auto ends_at = [&](double t) {

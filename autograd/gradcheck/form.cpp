@@ -53,7 +53,7 @@ bool same(const Subject& subject, const Numbers& v, size_t k, const Numbers& a, 
 void check_alone(const Subject& subject, const Numbers& v, const std::vector<Tensor>& all,
                  Findings& findings) {
   for (size_t k = 0; k < all.size() && all.size() > 1 && all.size() <= kMostSingle; ++k) {
-    const Subject alone(1, subject.f, subject.inputs, {subject.checked[k]});
+    const Subject alone(1, subject.f, subject.inputs, {subject.checked[k]}, subject.scale);
     findings.require(same(alone, v, 0, flatten(alone.analytic(v)), flatten({all[k]})), k,
                      subject.name(k) + " gets another gradient if it alone requires one");
   }

@@ -40,23 +40,23 @@ Function gradient_of(const Function& f, size_t input_count, const std::vector<si
 /// A function at inputs: f at order 1, its gradient at order 2, where the cotangents are the last inputs.
 struct Subject {
   Subject(int order_, Function f_, const std::vector<Tensor>& inputs_, std::vector<size_t> checked_,
-          double scale_ = 1);
+          double scale_);
   /// The same function at other inputs.
   Subject at(const std::vector<Tensor>& others) const { return {order, f, others, checked, scale}; }
 
   /// The gradients by the rules, for a cotangent of the outputs.
   std::vector<Tensor> analytic(const Numbers& cotangent) const;
   Numbers random_cotangent(Generator& generator) const;
-  /// How much of each element of the outputs, or of analytic(), may be rounding: what float32 changes, times
-  /// 2^-29, but a unit of rounding where that leaves no digit. Zeros if f does not compute in float32, and
-  /// where it computes something else.
+  /// Estimates the rounding error of each element of the outputs, or of analytic(cotangent): the difference
+  /// between float32 and float64, times 2^-29; at least 2^-52 of the intermediate results where no digit is
+  /// left in float32. 0 if f does not compute in float32, and where the difference is too large for rounding.
   Numbers rounding() const;
   Numbers rounding(const Numbers& cotangent, bool create_graph = false) const;
   std::string name(size_t k) const { return concat("input ", checked[k]); }
 
   int order;
   Function f;
-  double scale;                 ///< of its intermediate results
+  double scale;                 ///< the largest magnitude of its intermediate results
   std::vector<size_t> checked;  ///< which inputs
   std::vector<Tensor> inputs;   ///< plain
   std::vector<Tensor> leaves;   ///< the inputs, of which the checked ones require gradients:

@@ -9,7 +9,8 @@ from typing import Any, Callable
 
 from . import _core, optim
 from ._core import Error, Tensor
-from ._module import Layer, Module
+from ._layer import Layer
+from ._module import Module
 
 
 def _filled(options: Any, values: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@
 # of more than 119 lines. Limits are lowered when something goes; a change that needs a higher one says what it is worth.
 set -eu
 cd "$1"
-main_limit=45539 annexes_limit=13386 all_limit=59723 python_limit=2953
+main_limit=45540 annexes_limit=13386 all_limit=59724 python_limit=2953
 
 lines() { find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name '*.cpp.in' \) -exec cat {} + 2>/dev/null | wc -l; }
 main=0 annexes=0 tests=0
@@ -33,7 +33,7 @@ python=$(lines python)
 row "python (limit $python_limit)" "$python"
 [ ! -d tests ] || tests=$(find tests -type f \( -name '*.[ch]pp' -o -name '*.py' -o -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.cmake' \) \
   ! -name planted.txt ! -name equivalent.txt ! -name slowest.txt ! -path '*/fuzz/corpus/*' ! -path '*/golden/*' ! -path '*/theirs/*' ! -path 'tests/python/*' -exec cat {} + | wc -l)
-tests_limit=40439
+tests_limit=40440
 row "tests (limit $tests_limit)" "$tests"
 
 sources() { find files autograd nn models data train cli annexes python "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null; }

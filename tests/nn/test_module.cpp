@@ -194,6 +194,7 @@ TEST_CASE("a deep copy has its own parameters and buffers, tied, frozen and with
   const auto call = [](const Tied& m, const std::vector<Tensor>&) { return m.head(m.table(tensor({0, 2}))); };
   CHECK(gradcheck_module(a, {}, call).message == "");
   const auto wrong = [](const Tied& m, const std::vector<Tensor>& in) {
+    CHECK(in.size() == 1);  // not the parameters
     return in[0] * sum(m.gain.detach());
   };
   CHECK(gradcheck_module(a, {ones({2}, DType::float64).requires_grad_()}, wrong).is_wrong);  // of the gain

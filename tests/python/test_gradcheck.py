@@ -28,6 +28,23 @@ class Square(gradus.Function):
         return gy * Square.factor * x
 
 
+def product(function, sign=1.0):
+    """x @ w as a subclass of gradus.Function or torch.autograd.Function, whose gradient of w is `sign` times the right one."""
+    class Product(function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x @ w
+
+        @staticmethod
+        def backward(ctx, gy):
+            x, w = ctx.saved_tensors
+            return gy @ w.T, Product.sign * (x.T @ gy)
+
+    Product.sign = sign
+    return Product
+
+
 class OfTensors(unittest.TestCase):
     def test_operations_of_the_library_pass_at_both_orders(self):
         report = gradcheck(lambda x, w: gradus.softmax(x @ w, dim=-1), [draw(2, 3), draw(3, 4, seed=1)])
@@ -77,18 +94,7 @@ class OfTensors(unittest.TestCase):
         self.assertEqual(x.tolist(), draw(3).tolist())
 
     def test_parameters_of_a_module_are_checked_in_a_copy_and_named(self):
-        class Product(gradus.Function):
-            sign = 1.0
-
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x @ w
-
-            @staticmethod
-            def backward(ctx, gy):
-                x, w = ctx.saved_tensors
-                return gy @ w.T, Product.sign * (x.T @ gy)
+        Product = product(gradus.Function)
 
         class Model(gradus.nn.Module):
             def __init__(self):
@@ -272,16 +278,7 @@ class OfPyTorch(unittest.TestCase):
     def test_parameters_of_a_module_are_checked_in_a_copy_and_named(self):
         torch = self.torch
 
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x @ w
-
-            @staticmethod
-            def backward(ctx, gy):
-                x, w = ctx.saved_tensors
-                return gy @ w.T, -x.T @ gy
+        Product = product(torch.autograd.Function, sign=-1.0)
 
         class Wrong(torch.nn.Module):
             def __init__(self):

@@ -6,8 +6,9 @@ from typing import Any, Callable, Iterator
 
 from .. import _core
 from .._core import Tensor
+from .._layer import layer, options_of
 from .._missing import missing
-from .._module import Module, as_module, converted, layer, options_of
+from .._module import Module, as_module, converted
 from .._types import Parameter
 from . import functional, utils
 from .utils import clip_grad_norm_

@@ -35,3 +35,4 @@ m = M(); del m._parameters['v']; print(list(m.state_dict())); m._buffers; print(
 t = nn.Transformer(8,2,1,1,16,0.,'relu',None,None,1e-5,True); x = torch.randn(2,3,8); print(t(x,x).shape, t.encoder.layers[0].self_attn.batch_first)
 t = nn.Transformer(8,2,1,1,16,0.,custom_encoder=nn.Identity() if False else None); print(sum(p.numel() for p in t.parameters()))
 print([n for n,_ in t.named_buffers()], list(M().buffers(recurse=False)))
+q._modules.update({'1': nn.ReLU(), '2': nn.Tanh()}); print(q, len(q._modules), list(q._modules), '0' in q._modules, q._modules.get('9'))
